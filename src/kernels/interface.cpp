@@ -166,6 +166,8 @@ bool is_matrix(const Array& x) {
 
 Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
 
+Array dense_operand(const Array& x) { return rounds_operands && x.dtype == float32 ? copy_of(x, bfloat16) : x; }
+
 Array operand(const Array& x) {
     if (!rounds_operands || x.dtype != float32) return x;
     // Copied in the order of its memory: the axes with the largest strides first.

@@ -248,6 +248,7 @@ Array gemm_layout(const Array& x);
 // is rounded to bfloat16, with its axes in x's order in memory. That of a weight is kept, in its storage, until
 // the weight changes.
 Array operand(const Array& x);
+Array dense_operand(const Array& x);  // the copy is contiguous
 Array kept_operand(const Array& weight);
 
 // ShapeError for a size that BLAS's 32-bit integers cannot hold.

@@ -128,7 +128,7 @@ AttentionResult attention_reference(const char* caller, const Qkv& qkv, const At
 
 // x as the kernel reads it: rows of consecutive elements that do not overlap (those of an expanded tensor do).
 Array row_contiguous(const Tensor& x) {
-    const Array a = kernels::operand(x.array());
+    const Array a = kernels::dense_operand(x.array());
     const bool dense = a.strides[3] == 1 || a.shape[3] == 1,
                disjoint = a.strides[2] >= a.shape[3] || a.shape[2] == 1;
     return dense && disjoint ? a : kernels::contiguous(a);

@@ -16,7 +16,7 @@ template <class T, class E>
 bool forward_tile_row(const Head<T, E>& head, const Array& y, const SoftmaxStats& stats, const Array& weights,
                       std::int64_t i0, T* s, E* rounded, bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
-                       width = head.tile.keys;
+                       step = head.tile.keys;
     const auto out = head.template rows<T>(y, i0);
     const std::int64_t row0 = head.row(i0);
     T* max = stats.max.data<T>() + row0;
@@ -29,8 +29,8 @@ bool forward_tile_row(const Head<T, E>& head, const Array& y, const SoftmaxStats
     for (std::int64_t i = 0; i < n_q; ++i)
         std::fill(out.data + i * out.row, out.data + i * out.row + head.d_v, T(0));
 
-    for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
-        const std::int64_t n_k = std::min(width, keys - j0);
+    for (std::int64_t j0 = 0; j0 < keys; j0 += step) {
+        const std::int64_t n_k = std::min(step, keys - j0), width = head.width(n_k);
         if (head.is_apart(i0, n_q, j0, n_k)) {
             for (std::int64_t i = 0; i < n_q && wanted; ++i)
                 std::fill(wanted + i * head.S + j0, wanted + i * head.S + j0 + n_k, T(0));
@@ -79,9 +79,9 @@ bool forward_tile_row(const Head<T, E>& head, const Array& y, const SoftmaxStats
         multiply_row(head.d_v, out.data + i * out.row, inverse_sum[i]);
         if (!wanted) continue;
         T* row = wanted + i * head.S;
-        for (std::int64_t j0 = 0, tile = 0; j0 < keys; j0 += width, ++tile) {
+        for (std::int64_t j0 = 0, tile = 0; j0 < keys; j0 += step, ++tile) {
             const T factor = fully_masked ? T(0) : std::exp(shifts[tile * n_q + i] - max[i]) * inverse_sum[i];
-            for (std::int64_t j = j0; j < std::min(j0 + width, keys); ++j)
+            for (std::int64_t j = j0; j < std::min(j0 + step, keys); ++j)
                 row[j] = std::isfinite(factor) || head.is_visible(i0 + i, j) ? row[j] * factor : T(0);
         }
         std::fill(row + keys, row + head.S, T(0));

@@ -62,11 +62,12 @@ double dot(std::int64_t n, const E* a, const T* b) {
 template <class T, class E>
 void backward_tile_row(const Head<T, E>& head, const Backward& to, std::int64_t i0, std::int64_t n_q,
                        const Part& part, const Scratch<T, E>& scratch, bool handle_nonfinite) {
-    const std::int64_t keys = std::min(head.visible_keys(i0 + n_q), part.keys_end), width = head.tile.keys;
+    const std::int64_t keys = std::min(head.visible_keys(i0 + n_q), part.keys_end), step = head.tile.keys;
     if (keys <= part.first_key) return;
     const Matrix<const E> dout = head.rows(to.dy, i0), queries = head.rows(head.in.q, i0);
     const auto out = head.template rows<T>(to.y, i0), dqr = head.template rows<T>(to.gradients.q, i0);
-    const T scale = static_cast<T>(head.params.scale);
+    // The scale multiplies the products with ds, or ds before it is rounded.
+    const T scale = static_cast<T>(head.params.scale), of_product = std::is_same_v<T, E> ? scale : T(1);
     T *const p = scratch.tiles.get(), *const ds = p + head.tile.size();
     T delta[tile_max_queries], factors[tile_max_keys];
     std::fill(factors, factors + tile_max_keys, T(1));
@@ -83,8 +84,8 @@ void backward_tile_row(const Head<T, E>& head, const Backward& to, std::int64_t 
     const T* max = to.stats.max.data<T>() + row0;
     const T* inverse_sum = to.stats.inverse_sum.data<T>() + row0;
 
-    for (std::int64_t j0 = part.first_key; j0 < keys; j0 += width) {
-        const std::int64_t n_k = std::min(width, keys - j0);
+    for (std::int64_t j0 = part.first_key; j0 < keys; j0 += step) {
+        const std::int64_t n_k = std::min(step, keys - j0), width = head.width(n_k);
         if (head.is_apart(i0, n_q, j0, n_k)) continue;
         head.scores(p, i0, n_q, j0, n_k);
         gemm<T, E>(n_q, n_k, head.d_v, T(1), dout, head.rows(head.in.v, j0).transposed(), T(0), {ds, width, 1});
@@ -105,7 +106,8 @@ void backward_tile_row(const Head<T, E>& head, const Backward& to, std::int64_t 
             if (to.dbias.storage) add_dbias(head, to.dbias, i0 + i, j0, n_k, d);
         }
         const Matrix<const E> weights = as_operand(p, n_q, width, scratch.rounded.get()),
-                              dscores = as_operand(ds, n_q, width, scratch.rounded.get() + head.tile.size()),
+                              dscores =
+                                  as_operand(ds, n_q, width, scratch.rounded.get() + head.tile.size(), scale),
                               pt = weights.transposed(), dst = dscores.transposed(),
                               keys_here = head.rows(head.in.k, j0);
         const auto dvr = head.template rows<T>(to.gradients.v, j0),
@@ -116,12 +118,12 @@ void backward_tile_row(const Head<T, E>& head, const Backward& to, std::int64_t 
             };
             const auto is_visible_transposed = [&](auto j, auto i) { return is_visible(i, j); };
             masked_gemm<T, E>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, is_visible_transposed);
-            masked_gemm<T, E>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr, is_visible);
-            masked_gemm<T, E>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, is_visible_transposed);
+            masked_gemm<T, E>(n_q, head.d_k, n_k, of_product, dscores, keys_here, T(1), dqr, is_visible);
+            masked_gemm<T, E>(n_k, head.d_k, n_q, of_product, dst, queries, T(1), dkr, is_visible_transposed);
         } else {
             gemm<T, E>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
-            gemm<T, E>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr);
-            gemm<T, E>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr);
+            gemm<T, E>(n_q, head.d_k, n_k, of_product, dscores, keys_here, T(1), dqr);
+            gemm<T, E>(n_k, head.d_k, n_q, of_product, dst, queries, T(1), dkr);
         }
     }
 }

@@ -85,13 +85,15 @@ struct Head {
                std::none_of(params.blocked.begin(), params.blocked.end(),
                             [&](const Array& blocked) { return *element<bool>(blocked, i, j); });
     }
-    // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows tile.keys
+    // How far apart the rows of a tile of n_k keys lie: oneDNN is fast where they touch.
+    std::int64_t width(std::int64_t n_k) const { return std::is_same_v<T, E> ? tile.keys : n_k; }
+    // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows width(n_k)
     // apart.
     void scores(T* s, std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
         gemm<T, E>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(),
-                   T(0), {s, tile.keys, 1});
+                   T(0), {s, width(n_k), 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
-            T* row = s + i * tile.keys;
+            T* row = s + i * width(n_k);
             if (params.bias.storage) {
                 const T* bias = element<T>(params.bias, i0 + i, j0);
                 for (std::int64_t j = 0; j < n_k; ++j) row[j] += bias[j * params.bias.strides[3]];
@@ -137,11 +139,12 @@ bool is_finite(std::int64_t n, const E* x) {
     return std::all_of(x, x + n, [](E value) { return std::isfinite(computed(value)); });
 }
 
-// A tile of n rows, `width` apart, as an operand of products: itself, or rounded in the memory of `rounded`.
+// A tile of n rows, `width` apart, as an operand of products: itself, or `factor` times it, rounded in the
+// memory of `rounded`.
 template <class E, class T>
-Matrix<const E> as_operand(const T* tile, std::int64_t n, std::int64_t width, E* rounded) {
+Matrix<const E> as_operand(const T* tile, std::int64_t n, std::int64_t width, E* rounded, T factor = 1) {
     if constexpr (std::is_same_v<T, E>) return {tile, width, 1};
-    for (std::int64_t i = 0; i < n * width; ++i) rounded[i] = E(tile[i]);
+    for (std::int64_t i = 0; i < n * width; ++i) rounded[i] = E(factor * tile[i]);
     return {rounded, width, 1};
 }
 // The memory for so many tiles; none where they are operands themselves.

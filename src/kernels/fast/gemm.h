@@ -20,7 +20,7 @@ struct Matrix {
 
 // c (m, n) = alpha · a (m, k) · b (k, n) + beta · c, on the calling thread; c's column stride is 1. With k = 0
 // that is beta · c. beta = 0 overwrites c, whatever it held. The elements of the operands, E, are T, or
-// BFloat16 where T is float; then beta is 0 or 1.
+// BFloat16 where T is float; then beta is 0, or beta and alpha are 1.
 template <class T, class E>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const E> a, Matrix<const E> b, T beta,
           Matrix<T> c);

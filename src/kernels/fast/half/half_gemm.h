@@ -9,7 +9,7 @@ namespace weft::kernels::fast {
 struct HalfProduct {
     int m, n, k;
     bool a_transposed, b_transposed;  // stored as (k, m), as (n, k)
-    float alpha, beta;                // beta is 0 or 1
+    bool adds;                        // c + a b, else a b
     int lda, ldb, ldc;                // elements from row to row, as they are stored
     bool operator==(const HalfProduct&) const = default;
 };
@@ -18,7 +18,7 @@ struct HalfProduct {
 // them.
 bool has_half_gemm();
 
-// c = alpha · a b + beta · c, on the calling thread.
+// c = a b, or c + a b, on the calling thread.
 void half_gemm(const HalfProduct& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace weft::kernels::fast

@@ -43,10 +43,9 @@ private:
         };
         dnnl::primitive_attr how;
         how.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // oneDNN's own would be that of one thread
-        if (p.alpha != 1) how.set_output_scales(0, {p.alpha});
-        if (p.beta != 0) {
+        if (p.adds) {
             dnnl::post_ops then;
-            then.append_sum(p.beta);
+            then.append_sum(1);
             how.set_post_ops(then);
         }
         return {{matrix(p.m, p.k, p.a_transposed, p.lda, memory::data_type::bf16),
@@ -74,7 +73,7 @@ private:
 
 struct Hash {
     std::size_t operator()(const HalfProduct& p) const {
-        std::size_t hash = p.a_transposed + 2 * p.b_transposed + 4 * (p.beta != 0);
+        std::size_t hash = p.a_transposed + 2 * p.b_transposed + 4 * p.adds;
         for (const int size : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc})
             hash = hash * 1000003 + static_cast<std::size_t>(size);
         return hash;
