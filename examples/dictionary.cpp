@@ -401,6 +401,9 @@ void draws() {
     shaped(dropout(x, 0.5), {2, 3});
     set_num_threads(2);
     holds(get_num_threads() == 2, "threads");
+    set_float32_matmul_precision("medium");
+    holds(get_float32_matmul_precision() == "medium", "precision");
+    set_float32_matmul_precision("highest");
 }
 
 void processes() {

@@ -80,6 +80,11 @@ Trained resumed_run(const Options& o, CLI::App& app) {
             training::warn(words("the checkpoint was trained with --micro_batch ", micro_batch, "; with ",
                                  o.micro_batch,
                                  " the run continues, but not with the bits of one that never stopped"));
+        const std::string precision = last.metadata.contains("precision") ? last.meta("precision") : "highest";
+        if (o.resume && o.first && o.precision != precision)
+            training::warn(words("the checkpoint was trained with --precision ", precision, "; with ",
+                                 o.precision,
+                                 " the run continues, but not with the bits of one that never stopped"));
         Trained run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
         run.state.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
         run.text = last.number<std::uint64_t>("text_fingerprint");
@@ -237,6 +242,7 @@ int train_gpt(int argc, char** argv) {
     const bool continues = o.resume || o.sample_only;
     if (!continues) source = load_text(o);
     Trained run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
+    set_float32_matmul_precision(o.precision);
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now

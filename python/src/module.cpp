@@ -146,6 +146,8 @@ PYBIND11_MODULE(_weft, m) {
     m.attr("default_generator") = py::cast(&default_rng(), py::return_value_policy::reference);
     def(m, "manual_seed(seed)", manual_seed);
     def(m, "set_num_threads(n)", set_num_threads);
+    def(m, "set_float32_matmul_precision(precision)", set_float32_matmul_precision);
+    def(m, "get_float32_matmul_precision()", get_float32_matmul_precision);
     def(m, "get_num_threads()", get_num_threads);
     def(m, "is_grad_enabled()", is_grad_enabled);
     py::class_<std::any>(m, "Mode");  // until it is deleted

@@ -281,6 +281,28 @@ TEST_CASE("example: threads", "[header-examples]") {
     set_num_threads(before);
 }
 
+// ---- core/matmul_precision.h
+
+TEST_CASE("example: products in bfloat16", "[header-examples]") {
+    {
+        set_float32_matmul_precision("medium");
+        const Tensor y = matmul(full({1, 1}, 1.01), ones({1, 1}));  // 1.0078125: 1.01 with 8 bits
+        set_float32_matmul_precision("highest");
+        CHECK(y.sum().item() == 1.0078125);
+    }
+    {
+        const std::string precision = get_float32_matmul_precision();  // "highest"
+        CHECK(precision == "highest");
+    }
+    {
+        const Float32MatmulPrecision medium("medium");
+        const std::string precision = get_float32_matmul_precision();  // "medium"
+        CHECK(precision == "medium");
+    }
+    const bool fast = has_bfloat16_products();
+    CHECK(fast == has_bfloat16_products());
+}
+
 // ---- core/trace.h
 
 TEST_CASE("example: NoTrace", "[header-examples]") {

@@ -86,7 +86,7 @@ TEST_CASE("a matrix whose rows lie further apart than BLAS counts is copied, and
     const kernels::fast::Matrix<const float> apart{x.data<float>(), far, 1};
     std::vector<float> result(4);
     CHECK(contains(message_of<ShapeError>([&] {
-                       kernels::fast::gemm<float>(2, 2, 2, 1, apart, apart, 0, {result.data(), 2, 1});
+                       kernels::fast::gemm<float, float>(2, 2, 2, 1, apart, apart, 0, {result.data(), 2, 1});
                    }),
                    "more than BLAS can count"));
 }

@@ -1,5 +1,6 @@
-// set_float32_matmul_precision("medium"): products of float32 whose operands are rounded to bfloat16. What they mean
-// does not depend on what multiplies them: oneDNN with instructions for bfloat16, or BLAS with the rounded operands.
+// set_float32_matmul_precision("medium"): products of float32 whose operands are rounded to bfloat16. What they
+// mean does not depend on what multiplies them: oneDNN with instructions for bfloat16, or BLAS with the rounded
+// operands.
 #include <cstring>
 #include <thread>
 
@@ -27,8 +28,8 @@ double largest(const Tensor& x) { return abs(x.detach()).max().item(); }
 double distance(const Tensor& a, const Tensor& b) { return largest(a - b); }
 
 // y and the gradients of sum(y · dy) in the tensors of `in`.
-std::vector<Tensor> run(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& in,
-                        Rng rng) {
+std::vector<Tensor> run(const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                        const std::vector<Tensor>& in, Rng rng) {
     std::vector<Tensor> leaves;
     for (const Tensor& x : in) leaves.push_back(x.clone().requires_grad_());
     const Tensor y = f(leaves), dy = whole(y.shape(), rng);
@@ -40,15 +41,16 @@ std::vector<Tensor> run(const std::function<Tensor(const std::vector<Tensor>&)>&
 
 }  // namespace
 
-TEST_CASE("under medium, products of whole numbers have the bits of float32, forward and backward", "[medium]") {
+TEST_CASE("under medium, products of whole numbers have the bits of float32, forward and backward",
+          "[medium]") {
     Rng rng(1);
     const std::int64_t sizes[] = {1, 3, 4, 5, 8, 17, 64, 100, 300};
     for (const std::int64_t m : sizes)
         for (const std::int64_t n : {1, 7, 48, 130})
             for (const std::int64_t k : {1, 5, 32, 257}) {
                 CAPTURE(m, n, k);
-                const Tensor a = whole({m, k}, rng), b = whole({k, n}, rng), w = whole({n, k}, rng), bias = whole({n}, rng),
-                             at = whole({k, m}, rng), batched = whole({2, m, k}, rng);
+                const Tensor a = whole({m, k}, rng), b = whole({k, n}, rng), w = whole({n, k}, rng),
+                             bias = whole({n}, rng), at = whole({k, m}, rng), batched = whole({2, m, k}, rng);
                 const auto check = [&](const auto& f, const std::vector<Tensor>& in) {
                     const std::vector<Tensor> exact = run(f, in, Rng(2));
                     for (const bool plain : {false, true}) {
@@ -90,7 +92,8 @@ TEST_CASE("under medium, a product is that of the rounded operands", "[medium]")
     CHECK(counter.count_bfloat16() == counter.count());
 }
 
-TEST_CASE("under medium, prompts and single rows agree, and so do transposed and expanded operands", "[medium]") {
+TEST_CASE("under medium, prompts and single rows agree, and so do transposed and expanded operands",
+          "[medium]") {
     Rng rng(4);
     const Tensor x = randn({9, 80}, rng), w = randn({70, 80}, rng);
     const Float32MatmulPrecision medium("medium");
@@ -105,8 +108,9 @@ TEST_CASE("under medium, prompts and single rows agree, and so do transposed and
           1e-5 * largest(all));
 }
 
-TEST_CASE("under medium, attention is that of rounded operands, and its bits are those of any number of threads",
-          "[medium][threads]") {
+TEST_CASE(
+    "under medium, attention is that of rounded operands, and its bits are those of any number of threads",
+    "[medium][threads]") {
     Rng rng(5);
     const std::int64_t T = 200;
     std::vector<Tensor> in;
@@ -114,7 +118,8 @@ TEST_CASE("under medium, attention is that of rounded operands, and its bits are
     const auto all = [&] {
         std::vector<Tensor> leaves;
         for (int i = 0; i < 3; ++i) leaves.push_back(in[static_cast<std::size_t>(i)].clone().requires_grad_());
-        const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], {.mask = Mask::causal()});
+        const Tensor y =
+            scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], {.mask = Mask::causal()});
         y.backward(in[3]);
         return std::vector{y.detach(), leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
     };
@@ -166,7 +171,8 @@ TEST_CASE("a finite operand that bfloat16 rounds to infinity reaches what sees i
     const Tensor q = randn({1, 1, 80, 16}, rng);
     const auto all = [&](bool composed) {
         const Composed path(composed);
-        std::vector<Tensor> leaves{q.clone().requires_grad_(), k.clone().requires_grad_(), v.clone().requires_grad_()};
+        std::vector<Tensor> leaves{q.clone().requires_grad_(), k.clone().requires_grad_(),
+                                   v.clone().requires_grad_()};
         const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2],
                                                       {.mask = Mask::causal() | Mask::padding({70})});
         y.backward(ones({1, 1, 80, 16}));

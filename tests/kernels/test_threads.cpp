@@ -135,6 +135,7 @@ TEST_CASE("an error of a task is thrown where the tasks were started", "[threads
 }
 
 TEST_CASE("a product on one thread takes no time of another", "[threads]") {
+    const Float32MatmulPrecision precision(GENERATE("highest", "medium"));
     const Threads one(1);
     const OpenMPThreads asked(4);
     const Tensor x = ones({600, 600});
@@ -159,7 +160,7 @@ TEST_CASE("products on several threads at the same time have the bits that each 
             const auto a = randn({n, k}, rng).to_vector<float>(), b = randn({k, n}, rng).to_vector<float>();
             std::vector<float> first, c(n * n);
             for (int i = 0; i < 50000; ++i) {
-                kernels::fast::gemm<float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+                kernels::fast::gemm<float, float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
                 if (i == 0) first = c;
                 if (std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0) ++different;
             }
@@ -169,7 +170,8 @@ TEST_CASE("products on several threads at the same time have the bits that each 
 }
 
 // Property P10.
-TEST_CASE("BLAS runs on the task's thread alone, and the number of OpenMP's threads stays", "[threads]") {
+TEST_CASE("BLAS and oneDNN run on the task's thread alone, and the number of OpenMP's threads stays", "[threads]") {
+    const std::string precision = GENERATE("highest", "medium");
     const Threads two(2);
     const Tensor x = ones({600, 600});
     const auto user = std::this_thread::get_id();
@@ -185,6 +187,7 @@ TEST_CASE("BLAS runs on the task's thread alone, and the number of OpenMP's thre
             return;
         }
         const OpenMPThreads asked(4);
+        const Float32MatmulPrecision in(precision);
         const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < 60; ++i) (void)matmul(x, x);
         own += seconds(CLOCK_THREAD_CPUTIME_ID) - start;

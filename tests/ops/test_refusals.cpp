@@ -181,6 +181,8 @@ TEST_CASE("refusals of values", "[fault]") {
         {"clamp: low ", [&] { clamp(x, NAN, 0); }},
         {"set_num_threads: 0 threads; use 1 to 1024", [] { set_num_threads(0); }},
         {"set_num_threads: 1025 threads; use 1 to 1024", [] { set_num_threads(1025); }},
+        {"set_float32_matmul_precision: \"high\"; use \"highest\" or \"medium\"",
+         [] { set_float32_matmul_precision("high"); }},
         {"rotary: first_position must be at least 0, not -1",
          [] {
              nn::rotary(zeros({2, 2}), -1);

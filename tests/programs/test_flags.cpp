@@ -121,6 +121,7 @@ TEST_CASE("every flag of train_gpt at both ends of its range runs two steps or i
             number("steps", "1", billion, above_billion, "--stop_at 2"),
             number("batch_size", "1", million, above_million, "--d_model 256"),
             number("micro_batch", "0", million, above_million),
+            {"precision", {"highest", "medium"}, {"high", "''"}},
             number("lr", "0", million, above_million),
             number("min_lr", "0", million, above_million, "--lr 1e6"),
             number("warmup_steps", "0", billion, above_billion),

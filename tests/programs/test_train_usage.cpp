@@ -138,6 +138,9 @@ TEST_CASE("settings that do not fit together are the checkpoint's fault when it 
     with("micro_batch", "2");
     check_says(go_on + " --batch_size 3", 2,
                "train_gpt: --batch_size 3 is not a multiple of --micro_batch 2" + rest);
+    with("precision", "low");
+    check_says(go_on, 1, start + "--precision: \"low\" is neither highest nor medium");
+    with("precision", "highest");
     with("num_heads", "3");
     check_says(go_on, 1, start + "--d_model 16 is not divisible by --num_heads 3");
     check_says(go_on + " --lr 0.1", 1, start + "--d_model 16 is not divisible by --num_heads 3");

@@ -30,6 +30,7 @@ constexpr std::int64_t attention_tasks = 128;      // number of tasks of backwar
 // Rows of a product in bfloat16 from which it is worth a primitive of oneDNN's, which takes a third of a
 // millisecond to make; that of fewer rows has often a length of its own, as that of a cache.
 constexpr std::int64_t least_half_rows = 8;
+constexpr double cost_of_half = 4;    // of copying, in multiply-adds of bfloat16 instead of float32
 constexpr std::int64_t few_rows = 4;  // as many rows meet weights of fewer bits in registers
 constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
 constexpr std::int64_t least_parallel = 1 << 21;  // multiply-adds of products that several threads share
