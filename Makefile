@@ -10,6 +10,9 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 # Homebrew keeps OpenBLAS away from the system's libraries, and has no xtensor-blas.
 MAC = $(if $(filter Darwin,$(shell uname)),-DCMAKE_PREFIX_PATH="$(shell brew --prefix openblas);$(CURDIR)/build/xtensor-blas")
 
+# For builds of the library beside another that is compiled file by file.
+IN_ONE_PIECE = -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
+
 SHELL := /bin/bash
 # What is typed is no file, though some have the names of folders.
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
@@ -106,7 +109,7 @@ errors: configure  ## the messages on docs/errors.md written anew from the sourc
 	$(CMAKE) --build $(BUILD) --target weft_tests
 	WEFT_WRITE_ERRORS=1 $(BUILD)/tests/weft_tests "[errors]"
 test-python: python-packages  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
-	$(CMAKE) -S . -B build/python -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_PYTHON=ON -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DPython_EXECUTABLE=$(shell command -v $(PYTHON))
+	$(CMAKE) -S . -B build/python -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_PYTHON=ON $(IN_ONE_PIECE) -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DPython_EXECUTABLE=$(shell command -v $(PYTHON))
 	$(CMAKE) --build build/python --target _weft
 	PYTHONPATH=build/python/python $(PYTHON) -m unittest discover -s python/tests
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"

@@ -7,7 +7,8 @@ cmake=$1 build=$2
 shift 2
 if grep -qs '\bavx512f\b' /proc/cpuinfo; then
     build=build/growth
-    "$cmake" -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_NATIVE=OFF -DWEFT_EXAMPLES=OFF
+    "$cmake" -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_NATIVE=OFF -DWEFT_EXAMPLES=OFF \
+        -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 -DCMAKE_CXX_FLAGS_RELEASE=-O1
 fi
 "$cmake" --build "$build" --target growth
 "$build/tests/growth" "$@"

@@ -266,6 +266,39 @@ void one_of_sixteen() {
     }
 }
 
+// Products whose operands are rounded to bfloat16: what a number becomes, how far a product and a gradient are
+// from those of float32, and the time of a step.
+void half_the_bits() {
+    Rng rng(1);
+    const Tensor x = randn({256, 768}, rng), w = randn({768, 768}, rng);
+    const auto far = [](const Tensor& a, const Tensor& b) { return (norm(a - b) / norm(b)).item(); };
+    const Tensor exact = matmul(x, w);
+    Training training;
+    const auto gradient = [&] {  // of all parameters, as one vector
+        training.optimizer.zero_grad();
+        training.loss().backward();
+        std::vector<Tensor> parts;
+        for (const Tensor& p : training.model.parameters()) parts.push_back(p.grad().reshape(-1));
+        return cat(parts, 0);
+    };
+    const Tensor of_float32 = gradient();
+    const auto step = [&] { training.step(); };
+    {
+        const Float32MatmulPrecision medium("medium");
+        std::printf("1.01 becomes %.7f\n", matmul(full({1, 1}, 1.01), ones({1, 1})).sum().item());
+        std::printf("a product differs by  %.4f of its norm\n", far(matmul(x, w), exact));
+        const CountMultiplyAdds counter;
+        std::printf("a gradient differs by %.3f of its norm;", far(gradient(), of_float32));
+        std::printf(" multiply-adds in bfloat16: %.0f %%\n",
+                    100 * static_cast<double>(counter.count_bfloat16()) / static_cast<double>(counter.count()));
+    }
+    const auto ms = milliseconds({step, [&] {
+                                      const Float32MatmulPrecision medium("medium");
+                                      step();
+                                  }});
+    std::printf("a step in float32 %.2f ms, with products in bfloat16 %.2f ms\n", ms[0], ms[1]);
+}
+
 // ---- figures
 
 std::string bytes_figure() {
@@ -335,6 +368,8 @@ int main(int argc, char** argv) {
     the_floor();
     chapter.section("Where the time goes");
     the_profile();
+    chapter.section("Half the bits");
+    half_the_bits();
     chapter.section("Break it");
     one_of_sixteen();
     chapter.figure("18_bytes", bytes_figure());

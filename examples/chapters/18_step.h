@@ -34,10 +34,13 @@ struct Training {
     optim::AdamW optimizer{model, {.lr = 1e-3}};
     Tensor tokens = randint(0, V, {B, T + 1}, rng);
 
+    Tensor loss() const {
+        const Tensor logits = model(tokens.slice(1, 0, T));  // (B, T, V)
+        return cross_entropy(logits, tokens.slice(1, 1, T + 1));
+    }
     void step() {
         optimizer.zero_grad();
-        const Tensor logits = model(tokens.slice(1, 0, T));  // (B, T, V)
-        cross_entropy(logits, tokens.slice(1, 1, T + 1)).backward();
+        loss().backward();
         optimizer.step();
     }
 };
