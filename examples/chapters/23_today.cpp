@@ -58,11 +58,6 @@ struct Change {
 
 nn::RotaryOptions rotary_of(double base) { return {.base = base, .pairs = nn::RotaryPairs::halves}; }
 
-lm::DecoderConfig without_biases(lm::DecoderConfig config) {
-    config.norm_bias = config.qkv_bias = config.output_bias = config.mlp_bias = false;
-    return config;
-}
-
 std::vector<Change> changes() {
     std::vector<Change> all = {{"chapter 14's GPT", lm::decoder_config(gpt)}};
     const auto add = [&](const char* name, auto change) {
@@ -70,30 +65,26 @@ std::vector<Change> changes() {
         change(config);
         all.push_back({name, config});
     };
-    add("no biases", [](auto& c) { c = without_biases(c); });
-    add("RMSNorm", [](auto& c) { c.norm = lm::NormKind::rms, c.norm_bias = false; });
-    add("SwiGLU", [](auto& c) {
+    const auto no_biases = [](auto& c) { c.norm_bias = c.qkv_bias = c.output_bias = c.mlp_bias = false; };
+    const auto rms = [](auto& c) { c.norm = lm::NormKind::rms, c.norm_bias = false; };
+    const auto gated = [](auto& c) {
         c.gated = true, c.activation = lm::Activation::silu;
         c.dim_feedforward = 85;  // 8/3 C, where it was 4 C
-    });
-    add("rotary, base 10000", [](auto& c) {
-        c.learned_positions = false;
-        c.layers = {{.rotary = rotary_of(10000)}};
-    });
-    add("rotary, base 100", [](auto& c) {
-        c.learned_positions = false;
-        c.layers = {{.rotary = rotary_of(100)}};
-    });
+    };
+    const auto rotary = [](double base) {
+        return [base](auto& c) { c.learned_positions = false, c.layers = {{.rotary = rotary_of(base)}}; };
+    };
+    add("no biases", no_biases);
+    add("RMSNorm", rms);
+    add("SwiGLU", gated);
+    add("rotary, base 10000", rotary(10000));
+    add("rotary, base 100", rotary(100));
     add("2 heads of k, v", [](auto& c) { c.num_kv_heads = 2; });
     add("1 head of k, v", [](auto& c) { c.num_kv_heads = 1; });
     add("QK-norm", [](auto& c) { c.qk_norm = true; });
     add("window of 8, layer 1", [](auto& c) { c.layers = {{.rotary = {}, .window = 8}, {.rotary = {}}}; });
-    add("all of Llama's", [](auto& c) {
-        c = without_biases(c);
-        c.norm = lm::NormKind::rms;
-        c.gated = true, c.activation = lm::Activation::silu, c.dim_feedforward = 85;
-        c.learned_positions = false;
-        c.layers = {{.rotary = rotary_of(100)}};
+    add("all of Llama's", [&](auto& c) {
+        no_biases(c), rms(c), gated(c), rotary(100)(c);
         c.num_kv_heads = 2;
     });
     return all;
@@ -419,11 +410,6 @@ std::vector<std::pair<std::string, Tensor>> parts_of_stream(const lm::Decoder& m
 void one_logit(const lm::Pretrained& published) {
     const lm::Decoder& model = published.model;
     const text::Ids ids = published.tokenizer.encode("The capital of France is");
-    std::string line;
-    for (const std::int64_t id : ids)
-        line += std::to_string(id) + " \"" + published.tokenizer.piece(id) + "\"  ";
-    std::printf("%s\n", line.c_str());
-
     const auto parts = parts_of_stream(model, batch_of(ids));
     Tensor x = zeros({576});  // (C,)
     for (const auto& [path, part] : parts) x = x + part;
@@ -509,6 +495,9 @@ void inside_smollm(const fs::path& path) {
     std::printf("%lld parameters; ε = %.9g\n", whole(published.model.num_parameters()), config.norm_eps);
     config.norm_eps = 1e-5;
     std::printf("all other options are those of config.json: %s\n\n", config == smollm_config() ? "yes" : "no");
+    for (const std::int64_t id : published.tokenizer.encode("The capital of France is"))
+        std::printf("%lld \"%s\"  ", whole(id), published.tokenizer.piece(id).c_str());
+    std::printf("\n");
     one_logit(published);
     std::printf("\n");
     lens(published);
