@@ -1,6 +1,8 @@
 // Chapter 23: from GPT-2 to a model of today: norms, gates, rotary positions, grouped heads, windows, and
 // SmolLM2. B batch, T tokens, V vocabulary, C = d_model, F width of the MLP, H heads, G heads of keys and
 // values, D = head_dim.
+//
+//     chapter_23 --model FILE    only the last part, with this file of SmolLM2
 #include "chapter.h"
 
 #include <stdlib.h>
@@ -162,7 +164,8 @@ std::vector<Measured> one_at_a_time() {
     std::printf("%22sparameters  loss: mean (deviation)  minus the GPT's: mean (range)\n", "");
     std::vector<double> before;
     std::vector<Measured> all;
-    for (const auto& [name, config] : changes()) {
+    for (const auto& [name, changed] : changes()) {
+        const lm::DecoderConfig& config = changed;
         const std::vector<double> losses =
             for_each_seed([&](std::uint64_t seed) { return unseen_loss(config, trained(config, seed)); });
         if (before.empty()) before = losses;
@@ -583,8 +586,9 @@ std::string changes_figure(const std::vector<Measured>& all) {
         const double x = zero + unit * nats;
         d.line(x, top - 10, x, bottom, {nats == 0 ? "#555" : "#ddd", nats == 0 ? 1.5 : 1, false});
         char number[8];
-        std::snprintf(number, sizeof number, "%+.1f", nats);
-        d.text(x, top - 22, nats == 0 ? "0" : number, {.size = 12, .colour = "#555"});
+        std::snprintf(number, sizeof number, "%.1f", std::abs(nats));
+        const std::string sign = nats < 0 ? "−" : "+";
+        d.text(x, top - 22, nats == 0 ? "0" : sign + number, {.size = 12, .colour = "#555"});
     }
     for (std::size_t i = 1; i < all.size(); ++i) {
         const double y = top + height * (static_cast<double>(i) - 0.5);
