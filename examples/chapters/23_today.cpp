@@ -34,8 +34,10 @@ std::string one_line(std::string said) {
 
 // ---- the GPT of chapter 14, and its texts
 
-constexpr std::int64_t B = 8, few = 300, many = 1000;  // steps
+constexpr std::int64_t B = 8;
 constexpr std::uint64_t seeds = 5;
+constexpr optim::CosineOptions brief{.lr = 1e-2, .warmup_steps = 20, .steps = 300};
+constexpr optim::CosineOptions longer{.lr = 3e-3, .warmup_steps = 20, .steps = 1000};
 
 const lm::GPTConfig gpt{
     .vocab_size = end_of_words, .block_size = T, .num_layers = 2, .num_heads = 4, .d_model = 32, .bias = true};
@@ -97,13 +99,14 @@ Tensor loss_of(const lm::Decoder& model, const Tensor& ids) {                 //
 }
 
 // The values of a model after its training, in float64. Each seed has its own texts, the same for every change.
-nn::NamedTensors trained(const lm::DecoderConfig& config, std::uint64_t seed, std::int64_t steps) {
+nn::NamedTensors trained(const lm::DecoderConfig& config, std::uint64_t seed,
+                         const optim::CosineOptions& rates) {
     Rng initial(seed), rng(100 + seed);
     lm::Decoder model(config, initial);
     model.to(float64);
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    for (std::int64_t step = 0; step < steps; ++step) {
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 1e-2, .warmup_steps = 20, .steps = steps}));
+    for (std::int64_t step = 0; step < rates.steps; ++step) {
+        optimizer.set_lr(optim::cosine_lr(step, rates));
         optimizer.zero_grad();
         loss_of(model, texts(B, rng).ids).backward();
         optim::clip_grad_norm(model, 1.0);
@@ -170,8 +173,8 @@ std::vector<Measured> one_at_a_time() {
     std::vector<Measured> all;
     for (const auto& [name, changed] : changes()) {
         const lm::DecoderConfig& config = changed;
-        const std::vector<double> losses =
-            for_each_seed([&](std::uint64_t seed) { return unseen_loss(config, trained(config, seed, few)); });
+        const std::vector<double> losses = for_each_seed(
+            [&](std::uint64_t seed) { return unseen_loss(config, trained(config, seed, brief)); });
         if (before.empty()) before = losses;
         std::vector<double> apart;
         for (std::size_t i = 0; i < losses.size(); ++i) apart.push_back(losses[i] - before[i]);
@@ -333,12 +336,12 @@ lm::DecoderConfig rotary_gpt(double base, nn::RotaryPairs pairs = nn::RotaryPair
     return config;
 }
 
-// The loss on unseen texts with each of the five models, and a text of the first, read with rotary options that
-// they were not trained with.
+// The loss on unseen texts with each of the five models, and a text of the fourth, read with rotary options
+// that they were not trained with.
 void break_it() {
     std::vector<nn::NamedTensors> states(seeds);
     for_each_seed([&](std::uint64_t seed) {
-        states[seed - 1] = trained(rotary_gpt(100), seed, many);
+        states[seed - 1] = trained(rotary_gpt(100), seed, longer);
         return 0.0;
     });
     std::vector<double> right;
@@ -358,10 +361,11 @@ void break_it() {
     std::printf("\n");
     const text::Ids prompt = unseen().ids[0].slice(0, 0, 8).to_vector<std::int64_t>();
     for (const double base : {100.0, 200.0, 500.0, 10000.0}) {
-        const lm::Decoder model(rotary_gpt(base), tied(states[0]));
+        const lm::Decoder model(rotary_gpt(base), tied(states[3]));
         const text::Ids more =
-            lm::generate(model, prompt, {.max_new_tokens = 20, .sampling = {.temperature = 0}});
-        std::printf("base %5.0f: %s | %s\n", base, in_words(prompt).c_str(), in_words(more).c_str());
+            lm::generate(model, prompt, {.max_new_tokens = 16, .sampling = {.temperature = 0}});
+        std::printf("base %5.0f, loss %.2f: %s | %s\n", base, unseen_loss(rotary_gpt(base), states[3]),
+                    in_words(prompt).c_str(), in_words(more).c_str());
     }
 }
 
