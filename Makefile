@@ -46,8 +46,8 @@ smollm:  ## fetch SmolLM2-135M-Instruct in GGUF's Q4_1 (98 MB) into build/smollm
 chat: $(if $(MODEL),,smollm) configure  ## talk to a published model, by default SmolLM2, which it fetches: make chat MODEL=model.gguf ARGS="--temperature 0"
 	$(CMAKE) --build $(BUILD) --target chat
 	$(BUILD)/examples/chat --model "$(or $(MODEL),build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf)" $(ARGS)
-chapter: ready  ## build and run a chapter's program, 0 to 22: make chapter N=10
-	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 22"; exit 2; }
+chapter: ready  ## build and run a chapter's program, 0 to 23: make chapter N=10
+	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 23"; exit 2; }
 	$(call run,examples/chapter_$(NN))
 follow: ready  ## type a source's program section by section, 0 to 4 (docs/sources.md): make follow S=1 SECTION=28.6; without SECTION, run it
 	@ls docs/sources/$(S)_*.md >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }

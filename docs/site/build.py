@@ -28,7 +28,7 @@ TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "
 APPENDICES = ["faults", "errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
 # What follows a chapter.
 AFTER = {"first_run": "microgpt", "broadcasting": "recap_1", "deep_networks": "recap_2", "translation": "recap_3", "inside": "recap_4",
-         "more_machines": "recap_5"}
+         "today": "recap_5"}
 LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 

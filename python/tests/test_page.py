@@ -1,4 +1,4 @@
-"""The Python on docs/python.md runs from top to bottom, and prints what the page shows."""
+"""The Python on docs/python.md and in the chapters runs from top to bottom, and prints what the page shows."""
 import contextlib
 import io
 import re
@@ -22,6 +22,19 @@ class Page(unittest.TestCase):
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(block.replace("build/smollm2", str(MODEL.parent)), names)
             self.assertEqual(printed.getvalue(), output)
+
+    def test_a_chapters_python_prints_what_its_comments_show(self):
+        if not MODEL.exists():
+            self.skipTest("make smollm has not fetched its model")
+        chapters = [page for page in (ROOT / "docs").glob("[0-9][0-9]_*.md") if "```python" in page.read_text()]
+        self.assertTrue(chapters)
+        for page in chapters:
+            names = {"weft": __import__("weft")}
+            for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+                shown = [line.split("  # ")[1] for line in block.splitlines() if "  # " in line]
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(block.replace("build/smollm2", str(MODEL.parent)), names)
+                self.assertEqual(printed.getvalue().splitlines(), shown)
 
     def test_the_layer_has_no_more_lines_than_the_page_says(self):
         page = (ROOT / "docs/python.md").read_text()

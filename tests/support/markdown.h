@@ -53,7 +53,7 @@ inline std::vector<fs::path> documents() {
     return found;
 }
 
-// docs/00_….md, the primer, to docs/22_….md
+// docs/00_….md, the primer, to docs/23_….md
 inline std::vector<fs::path> pages_with_programs() {
     std::vector<fs::path> found = files_in("docs", ".md");
     std::erase_if(found, [](const fs::path& path) {
@@ -64,7 +64,7 @@ inline std::vector<fs::path> pages_with_programs() {
     return found;
 }
 
-// docs/01_….md to docs/22_….md
+// docs/01_….md to docs/23_….md
 inline std::vector<fs::path> chapters() {
     std::vector<fs::path> found = pages_with_programs();
     std::erase_if(found, [](const fs::path& path) { return path.filename().string().starts_with("00"); });
