@@ -41,7 +41,7 @@ int main(int argc, char** argv) try {
         if (i > 0) d.arrow(36 + 107 * i, y + 67, 36 + 107 * i - 20, y + 67);
     }
     d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
-    d.text(592, y + 60, "OpenBLAS, oneTBB", other);
+    d.text(592, y + 60, "OpenBLAS, oneDNN, oneTBB", other);
     io::save_text(argv[1], d.svg());
 } catch (const weft::Error& error) {
     std::fprintf(stderr, "layers_picture: %s\n", error.what());
