@@ -112,7 +112,7 @@ private:
             const std::int64_t id = model_.byte_level ? byte_id(word[at]) : id_of(word.substr(at, n));
             const bool as_bytes =
                 !model_.byte_level && byte_id(word[at]) >= 0;  // there is a token for every byte
-            if (id >= 0 || !model_.by_score.empty())
+            if (id >= 0 || !model_.by_score.empty() || !model_.merges_past_unknown)
                 merger_.add(id, at, n);
             else if (as_bytes)
                 for (std::size_t i = 0; i < n; ++i) merger_.add(byte_id(word[at + i]), at + i, 1);

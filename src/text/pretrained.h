@@ -45,6 +45,7 @@ struct PreTrainedTokenizer::Model {
     bool ignore_merges = false;  // a piece that is a token is not merged from its parts
     bool cuts_words = false;     // no merge crosses from another character to ▁
     bool fuse_unknown = false;
+    bool merges_past_unknown = true;  // what has no token goes before merging, in llama.cpp after it
     std::optional<std::int64_t> unknown;
 
     std::vector<Normalizer> normalizers;

@@ -120,6 +120,7 @@ private:
         for (const std::string& pattern : pre->patterns)
             model_->pre_tokenizers.emplace_back().pattern = Pattern::of_oniguruma(pattern);
         model_->ignore_merges = pre->ignore_merges;
+        model_->merges_past_unknown = false;
         adds_bos_ = pre->adds_bos;
         std::unordered_map<std::string, std::int64_t> ids;
         for (std::size_t i = 0; i < tokens_.size(); ++i) ids[tokens_[i]] = static_cast<std::int64_t>(i);
