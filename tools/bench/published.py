@@ -3,8 +3,8 @@
 
     published.py MODEL.gguf --generate build/release/examples/generate [--rounds N] [--threads 1,2]
 
-Each round runs Weft, llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after the other, each in a process of its
-own. Prints, as a table, the medians of tokens a second, their ratios to Weft's, and the peak of the resident set. Needs llama-cpp-python,
+Each round runs Weft, llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after the other, each three times and in
+processes of its own. Prints, as a table, the medians of tokens a second, Weft's divided by them, and the peak of the resident set. Needs llama-cpp-python,
 transformers, torch and gguf.
 """
 import argparse
@@ -19,10 +19,15 @@ import subprocess
 import sys
 import time
 
-TEXT, PROMPT, NEW = "The" + " the" * 447, 448, 64  # one token a word
+TEXT, PROMPT, NEW, TIMES = "The" + " the" * 447, 448, 64, 3  # one token a word
 
 
 def weft(asked, threads):
+    runs = [weft_once(asked, threads) for _ in range(TIMES)]
+    return {key: [run[key] for run in runs] for key in runs[0]}
+
+
+def weft_once(asked, threads):
     run = subprocess.run([asked.generate, "--model", asked.file, "--prompt", TEXT, "--temperature", "0", "--max_new_tokens", str(NEW + 1),
                           "--threads", str(threads), "--ignore_eos", "--stats"], capture_output=True, text=True, check=True).stderr
     tokens, seconds = re.search(r"prompt +(\d+) tokens, and the first after it, in ([\d.]+) s", run).groups()
@@ -32,15 +37,17 @@ def weft(asked, threads):
 
 
 def measured(read, following):
-    """read() and following(token) return the most likely token after the prompt, and after one more."""
-    start = time.perf_counter()
-    token = read()
-    prompt = time.perf_counter() - start
-    start = time.perf_counter()
-    for _ in range(NEW):
-        token = following(token)
-    return {"prompt": PROMPT / prompt, "decode": NEW / (time.perf_counter() - start),
-            "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}
+    """read() and following(token) return the most likely token after the prompt alone, and after one more token."""
+    prompt, decode = [], []
+    for _ in range(TIMES):
+        start = time.perf_counter()
+        token = read()
+        prompt.append(PROMPT / (time.perf_counter() - start))
+        start = time.perf_counter()
+        for _ in range(NEW):
+            token = following(token)
+        decode.append(NEW / (time.perf_counter() - start))
+    return {"prompt": prompt, "decode": decode, "mb": [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6]}
 
 
 def llama(asked, threads):
@@ -51,7 +58,11 @@ def llama(asked, threads):
     model = Model(asked.file, threads, extra_buffers=not asked.no_amx)
     ids = model.tokenize(TEXT)
     assert len(ids) == PROMPT
-    return measured(lambda: model.next(ids), lambda token: model.next([token]))
+
+    def read():
+        model.clear()
+        return model.next(ids)
+    return measured(read, lambda token: model.next([token]))
 
 
 def torch_peer(asked, threads, dtype):
@@ -64,12 +75,17 @@ def torch_peer(asked, threads, dtype):
     tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     ids = tokenizer(TEXT, add_special_tokens=False, return_tensors="pt").input_ids
     assert ids.shape[1] == PROMPT
-    cache = transformers.DynamicCache()
+    cache = None
 
     def following(ids):
         with torch.inference_mode():
             return model(ids, past_key_values=cache, logits_to_keep=1).logits[:, -1].argmax(-1, keepdim=True)
-    return measured(lambda: following(ids), following)
+
+    def read():
+        nonlocal cache
+        cache = transformers.DynamicCache()
+        return following(ids)
+    return measured(read, following)
 
 
 PEERS = {"Weft": weft, "llama.cpp": llama, "PyTorch float32": lambda a, t: torch_peer(a, t, "float32"),
@@ -80,7 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("--generate", default="build/release/examples/generate")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--no-amx", action="store_true", help="llama.cpp without AMX, which faults in some virtual machines")
     parser.add_argument("--peer", choices=PEERS, help="measure this one once, and print JSON")
@@ -92,7 +108,7 @@ def main():
                                "'llama-cpp-python', llama_cpp.__version__, 'PyTorch', torch.__version__, 'transformers', t.__version__)"],
                               capture_output=True, text=True).stdout.strip()
     blas = sorted(name for name in os.environ if name.startswith("OPENBLAS_"))
-    print(f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} processors; OPENBLAS_*: {' '.join(blas) or 'not set'}; {versions}")
+    print(f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} processors; OPENBLAS_*: {' '.join(blas) or 'not set'}; {versions}", flush=True)
     found = {}
     for _ in range(asked.rounds):
         for threads in asked.threads.split(","):
@@ -101,8 +117,8 @@ def main():
                 run = subprocess.run(call + ["--no-amx"] * asked.no_amx, capture_output=True, text=True)
                 if run.returncode != 0:
                     raise SystemExit(f"{peer} ended with {run.returncode}: {run.stderr[-2000:]}")
-                for key, value in json.loads(run.stdout.splitlines()[-1]).items():
-                    found.setdefault((threads, peer, key), []).append(value)
+                for key, values in json.loads(run.stdout.splitlines()[-1]).items():
+                    found.setdefault((threads, peer, key), []).extend(values)
     print(f"\n| threads | | decode, tokens/s | Weft / it | prompt, tokens/s | Weft / it | MB |\n|{' --- |' * 7}")
     for threads in asked.threads.split(","):
         for peer in PEERS:
