@@ -86,8 +86,8 @@ struct Gguf {
 // matrix, rows that do not divide into blocks; values that are not aligned, overlap, reach past the end, or
 // leave more bytes unused than the alignment needs.
 //
-// `before_values` is called when everything but the values has been read: with the metadata, for each tensor a
-// view of one number in its shape, which takes no memory, and the bytes of all values.
+// `before_values` is called before the values are read: with the metadata, for each tensor a view of one number
+// in its shape, which takes no memory, and the sum of the values' bytes.
 Gguf load_gguf(const std::filesystem::path& path,
                const std::function<void(const Gguf& header, std::int64_t bytes)>& before_values = {});
 

@@ -58,7 +58,7 @@ SafeTensors load_safetensors(const std::filesystem::path& path);
 // "weight_map" from names of tensors to names of files in the folder, or if a shard lacks a tensor that the
 // index says it has, or has another.
 //
-// `before_values` is called before the first file is read, with the bytes of all files.
+// `before_values` is called before the first file is read, with the sum of the files' bytes.
 NamedTensors load_sharded_checkpoint(const std::filesystem::path& folder,
                                      const std::function<void(std::int64_t bytes)>& before_values = {});
 
