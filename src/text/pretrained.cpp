@@ -125,7 +125,8 @@ private:
             return model_.merges.find(pair_key(left.id, right.id));
         };
         const auto by_score = [&](const Symbol& left, const Symbol& right) {
-            const std::size_t n = left.length + right.length;
+            if (left.id >= 0 && right.id >= 0) return by_pair(left, right);
+            const std::size_t n = left.length + right.length;  // of characters that are no tokens
             const std::int64_t id = n > model_.longest ? -1 : id_of(word.substr(left.begin, n));
             return id < 0 ? nullptr : &model_.by_score[static_cast<std::size_t>(id)];
         };
