@@ -109,7 +109,9 @@ private:
         bool was_unknown = false;
         for (std::size_t at = 0; at < word.size();) {
             const std::size_t n = model_.byte_level ? 1 : decode_at(word, at).length;
-            const std::int64_t id = model_.byte_level ? byte_id(word[at]) : id_of(word.substr(at, n));
+            const std::int64_t id = model_.byte_level ? byte_id(word[at])
+                                    : n == 1          ? model_.ascii_ids[static_cast<unsigned char>(word[at])]
+                                                      : id_of(word.substr(at, n));
             const bool as_bytes =
                 !model_.byte_level && byte_id(word[at]) >= 0;  // there is a token for every byte
             if (id >= 0 || !model_.by_score.empty() || !model_.merges_past_unknown)
@@ -216,6 +218,8 @@ void TokenizerModel::finish() {
     if (eos) ends.insert(ends.begin(), *eos);
     for (auto i = ends.begin(); i != ends.end();)
         i = std::find(ends.begin(), i, *i) == i ? i + 1 : ends.erase(i);
+    for (const auto& [token, id] : ids)
+        if (token.size() == 1) ascii_ids[static_cast<unsigned char>(token[0])] = id;
     // Whether every token has ▁ only where it begins: then no merge leads from another character to ▁.
     const auto has_mark_inside = [](const auto& token) {
         std::string_view rest = token.first;
