@@ -57,6 +57,25 @@ volatile std::sig_atomic_t interrupted = 0;  // Ctrl-C ends an answer, and at th
 
 void interrupt(int) { interrupted = 1; }
 
+std::optional<DType> cache_type(const Settings& s) {
+    if (s.cache.empty()) return {};
+    return s.cache == "float16" ? float16 : bfloat16;
+}
+
+std::int64_t context_of(const Settings& s, const lm::DecoderConfig& config) {
+    return std::min(s.context > 0 ? s.context : 4096, config.block_size);
+}
+
+// Before the weights are read.
+void print_plan(const Settings& s, const lm::DecoderConfig& config, std::int64_t bytes) {
+    const std::int64_t context = context_of(s, config),
+                       cache = lm::decoder_memory(config, float32, cache_type(s)).cache / config.block_size;
+    std::printf("weights %.1f MiB; keys and values of %lld tokens %.1f MiB\n",
+                static_cast<double>(bytes) / 0x1p20, static_cast<long long>(context),
+                static_cast<double>(cache * context) / 0x1p20);
+    std::fflush(stdout);
+}
+
 double seconds_since(std::chrono::steady_clock::time_point then) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -68,25 +87,11 @@ public:
           published_(std::move(published)),
           model_(published_.model),
           form_(std::move(form)),
-          context_(std::min(s_.context > 0 ? s_.context : 4096, model_.context_length())),
+          context_(context_of(s_, published_.model.config)),
           rng_(static_cast<std::uint64_t>(s_.seed)) {
         if (!s_.system.empty()) form_.system = s_.system;
-        kept_.caches = published_.model.make_caches(cache_type(), context_);
+        kept_.caches = published_.model.make_caches(cache_type(s_), context_);
     }
-
-    // Weights, and keys and values of a whole context, in MiB.
-    std::pair<double, double> memory() const {
-        double weights = 0;
-        for (const auto& [name, w] : model_.named_parameters())
-            weights +=
-                static_cast<double>(w.packed() ? static_cast<std::int64_t>(w.packed()->bytes().size())
-                                               : w.numel() * static_cast<std::int64_t>(itemsize(w.dtype())));
-        const lm::DecoderConfig& config = published_.model.config;
-        const auto cache = static_cast<double>(lm::decoder_memory(config, float32, cache_type()).cache);
-        return {weights / 0x1p20,
-                cache / static_cast<double>(config.block_size) * static_cast<double>(context_) / 0x1p20};
-    }
-    std::int64_t context() const { return context_; }
 
     void answer(const std::string& text) {
         chat_.push_back({"user", text});
@@ -118,7 +123,7 @@ public:
                          .rng = &rng_,
                          .top_p = s_.top_p,
                          .min_p = s_.min_p},
-            .cache_dtype = cache_type(),
+            .cache_dtype = cache_type(s_),
             .kept = &kept_,
             .end_ids = published_.tokenizer.end_token_ids(),
             .logits = [&](const Tensor& z, const text::Ids&) { return logits = z; }};
@@ -126,7 +131,7 @@ public:
         std::string answer;
         text::Ids ids = lm::generate(model_, prompt, options, [&](std::int64_t id) {
             if (first == 0) first = seconds_since(began);
-            tokens_.push_back({id, std::exp(log_softmax(logits.to(float64), 0)[id].item())});
+            tokens_.push_back({id, std::exp(log_softmax(logits, 0)[id].item())});
             if (!ends(id)) show(characters.push(published_.tokenizer.piece(id)), answer);
             return interrupted == 0;
         });
@@ -186,10 +191,6 @@ private:
     std::vector<lm::ChatMessage> chat_;
     std::vector<std::pair<std::int64_t, double>> tokens_;  // of the last answer, with their probabilities
 
-    std::optional<DType> cache_type() const {
-        if (s_.cache.empty()) return {};
-        return s_.cache == "float16" ? float16 : bfloat16;
-    }
     // The explorer's page of what the model has read and written last.
     void write_attention(const std::string& path) {
         constexpr std::size_t most = 256;  // tokens; the page takes half a byte for each pair in each head
@@ -236,7 +237,8 @@ int chat(int argc, char** argv) {
     Settings s;
     if (!parse_settings(argc, argv, s)) return 0;
     if (s.threads > 0) set_num_threads(static_cast<int>(s.threads));
-    lm::Pretrained published = lm::load_language(s.model);
+    lm::Pretrained published = lm::load_language(
+        s.model, {.before_weights = [&](const auto& config, auto bytes) { print_plan(s, config, bytes); }});
     if (s.form.empty() && published.chat_template.empty())
         throw UsageError(s.model, " has no template for chats: it was not trained for them, or set --template");
     lm::ChatTemplate form =
@@ -247,10 +249,7 @@ int chat(int argc, char** argv) {
         } catch (const ValueError&) {
         }
     Chat talk(s, std::move(published), form);
-    const auto [weights, cache] = talk.memory();
     const bool is_terminal = ::isatty(STDIN_FILENO) == 1;
-    std::printf("weights %.1f MiB; keys and values of %lld tokens %.1f MiB\n", weights,
-                static_cast<long long>(talk.context()), cache);
     if (is_terminal) std::printf("Write a message, or /help; Ctrl-D ends.\n");
     struct sigaction stop {};
     stop.sa_handler = interrupt;  // without SA_RESTART: at the prompt, reading ends, too

@@ -194,12 +194,15 @@ Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
 // A model of today, with its weights as its file has them where nothing else is asked for.
 Language load_published(const fs::path& path, const Settings& s, Stats& stats) {
     const bool is_as_stored = s.weights.empty() && s.dtype == "float32";
-    lm::Pretrained published = lm::load_language(path);
-    stats.plan(lm::decoder_memory(published.model.config, weight_type(s), cache_type(s)),
-               published.model.config.block_size,
-               is_as_stored        ? "float32, or less as its file has them"
-               : s.weights.empty() ? s.dtype
-                                   : s.weights);
+    const auto plan = [&](const lm::DecoderConfig& config, std::int64_t bytes) {
+        lm::GPTMemory memory = lm::decoder_memory(config, weight_type(s), cache_type(s));
+        if (is_as_stored) memory.weights = bytes;
+        stats.plan(memory, config.block_size,
+                   is_as_stored        ? "the types of the file"
+                   : s.weights.empty() ? s.dtype
+                                       : s.weights);
+    };
+    lm::Pretrained published = lm::load_language(path, {.before_weights = plan});
     return {is_as_stored ? published.model : held(published.model, s), published.tokenizer};
 }
 

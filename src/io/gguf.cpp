@@ -40,7 +40,7 @@ class GgufReader {
 public:
     explicit GgufReader(const fs::path& path) : file_(path) {}
 
-    Gguf read() {
+    Gguf read(const std::function<void(const Gguf&, std::int64_t)>& before_values) {
         if (file_.left() < 24)
             refuse("it has " + std::to_string(file_.left()) +
                    " bytes, and a GGUF file begins with 24 for its version and two counts");
@@ -54,6 +54,15 @@ public:
         file_.check_count(tensors, 25, "tensors");  // a name of one byte, and no sizes
         std::vector<GgufEntry> entries = take_entries(tensors);
         locate(entries, result.metadata.integer("general.alignment", 32));
+        if (before_values) {
+            std::uint64_t bytes = 0;
+            for (const GgufEntry& entry : entries) {
+                result.tensors.emplace_back(entry.name, ones({}).expand(entry.shape));
+                bytes += entry.bytes;
+            }
+            before_values(result, static_cast<std::int64_t>(bytes));
+            result.tensors.clear();
+        }
         for (const GgufEntry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
         return result;
     }
@@ -170,7 +179,10 @@ private:
 
 }  // namespace
 
-Gguf load_gguf(const fs::path& path) { return GgufReader(path).read(); }
+Gguf load_gguf(const fs::path& path,
+               const std::function<void(const Gguf& header, std::int64_t bytes)>& before_values) {
+    return GgufReader(path).read(before_values);
+}
 
 bool Gguf::has(const std::string& name) const {
     return std::ranges::find(tensors, name, &NamedTensors::value_type::first) != tensors.end();

@@ -32,15 +32,25 @@ std::map<std::string, std::string> load_index(const fs::path& index) {
 
 }  // namespace
 
-NamedTensors load_sharded_checkpoint(const fs::path& folder) {
+NamedTensors load_sharded_checkpoint(const fs::path& folder,
+                                     const std::function<void(std::int64_t bytes)>& before_values) {
     const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
     std::error_code error;
-    if (fs::exists(single, error)) return load_safetensors(single).tensors;
+    const auto announce = [&](const std::set<std::string>& files) {
+        std::uint64_t bytes = 0;
+        for (const std::string& file : files) bytes += InputFile(folder / file).size();
+        if (before_values) before_values(static_cast<std::int64_t>(bytes));
+    };
+    if (fs::exists(single, error)) {
+        announce({"model.safetensors"});
+        return load_safetensors(single).tensors;
+    }
     if (!fs::exists(index, error))
         refuse(folder, "it has neither model.safetensors nor model.safetensors.index.json");
     const auto file_of = load_index(index);
     std::set<std::string> files, names;
     for (const auto& [name, file] : file_of) files.insert(file);
+    announce(files);
     NamedTensors tensors;
     for (const std::string& file : files)
         for (auto& [name, x] : load_safetensors(folder / file).tensors) {

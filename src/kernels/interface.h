@@ -151,6 +151,8 @@ struct LayerNorm {
     // dx, and dweight and dbias (C,), which are left out if they have no storage.
     void (*layer_norm_backward)(const Array& dx, const Array& dweight, const Array& dbias, const Array& dy,
                                 const Array& x, const Array& mean, const Array& rstd, const Array& weight);
+    // y = x / √(mean x² + eps) · weight, with weight (C,).
+    void (*rms_norm)(const Array& y, const Array& x, const Array& weight, double eps);
 };
 
 // Indices are int64, contiguous, and within 0 … size − 1; the other arrays are contiguous.

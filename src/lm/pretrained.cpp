@@ -62,9 +62,18 @@ Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, c
 
 Decoder of_folder(const std::filesystem::path& folder, const PretrainedOptions& options) {
     const DecoderConfig config = pretrained_config(folder / "config.json", options);
+    const auto announce = [&](std::int64_t bytes) {
+        if (options.before_weights) options.before_weights(config, bytes);
+    };
     return loaded(
-        folder, config, [&] { return from_transformers(io::load_sharded_checkpoint(folder), config); },
-        options);
+        folder, config,
+        [&] { return from_transformers(io::load_sharded_checkpoint(folder, announce), config); }, options);
+}
+
+io::Gguf read_gguf(const std::filesystem::path& path, const PretrainedOptions& options) {
+    return io::load_gguf(path, [&](const io::Gguf& header, std::int64_t bytes) {
+        if (options.before_weights) options.before_weights(pretrained_config(header), bytes);
+    });
 }
 
 Decoder of_gguf(const std::filesystem::path& path, io::Gguf file, const PretrainedOptions& options) {
@@ -120,7 +129,7 @@ std::int64_t bytes_as(const std::variant<DType, BlockFormat>& weights, const Sha
 
 Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options) {
     return std::filesystem::is_directory(path) ? of_folder(path, options)
-                                               : of_gguf(path, io::load_gguf(path), options);
+                                               : of_gguf(path, read_gguf(path, options), options);
 }
 
 Pretrained load_language(const std::filesystem::path& path, const PretrainedOptions& options) {
@@ -128,7 +137,7 @@ Pretrained load_language(const std::filesystem::path& path, const PretrainedOpti
         if (std::filesystem::is_directory(path))
             return {of_folder(path, options), text::PreTrainedTokenizer::load(path / "tokenizer.json"),
                     chat_template_of(path)};
-        io::Gguf file = io::load_gguf(path);
+        io::Gguf file = read_gguf(path, options);
         const auto tokenizer = text::PreTrainedTokenizer::load(file.metadata);
         const char* const key = "tokenizer.chat_template";
         const std::string chat = file.metadata.has(key) ? file.metadata.text(key) : "";

@@ -79,8 +79,9 @@ Tensor KeyValueCache::appended(Tensor& cached, const Tensor& x) const {
     const bool is_alike =
         cached.defined() && cached.dtype() == stored.dtype() && differ_in_tokens_alone(cached, x);
     if (!is_alike || cached.size(-2) < wanted) {
-        const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
-        // (B, room, G, ·), token after token: those to come take no memory yet.
+        const std::int64_t double_size = std::max<std::int64_t>({wanted, 2 * length_, 16}),
+                           room = capacity_ > 0 ? std::min(capacity_, double_size) : double_size;
+        // (B, room, G, ·), token after token: those to come take no memory yet, or less than a huge page.
         const Tensor larger = empty(with_size(x.transpose(-3, -2), -3, room), stored.dtype()).transpose(-3, -2);
         if (length_ > 0) larger.slice(-2, 0, length_).copy_(cached.slice(-2, 0, length_));
         cached = larger;

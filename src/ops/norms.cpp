@@ -68,13 +68,22 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
         });
 }
 
-// Composed of small operations, so it needs no gradient rule.
+// Its gradient is that of its reference.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
     const double added = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
                                                            : std::numeric_limits<double>::epsilon());
     check_norm("rms_norm", x, weight, {}, added);
-    const Tensor y = x / sqrt(mean(x * x, -1, keepdim) + added);
-    return weight.defined() ? y * weight : y;
+    return fused(
+        "rms_norm", {x, weight},
+        [added](const std::vector<Tensor>& in) {
+            const Tensor y = in[0] / sqrt(mean(in[0] * in[0], -1, keepdim) + added);
+            return in[1].defined() ? y * in[1] : y;
+        },
+        [&] {
+            const Array y = make_array(x.shape(), x.dtype());
+            kernels::active().rms_norm(y, kernels::contiguous(x.array()), row_or(weight, 1, x), added);
+            return FusedResult{Tensor(y)};
+        });
 }
 
 Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& weight, const Tensor& bias,

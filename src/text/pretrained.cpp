@@ -109,10 +109,12 @@ private:
         bool was_unknown = false;
         for (std::size_t at = 0; at < word.size();) {
             const std::size_t n = model_.byte_level ? 1 : decode_at(word, at).length;
-            const std::int64_t id = model_.byte_level ? byte_id(word[at]) : id_of(word.substr(at, n));
+            const std::int64_t id = model_.byte_level ? byte_id(word[at])
+                                    : n == 1          ? model_.ascii_ids[static_cast<unsigned char>(word[at])]
+                                                      : id_of(word.substr(at, n));
             const bool as_bytes =
                 !model_.byte_level && byte_id(word[at]) >= 0;  // there is a token for every byte
-            if (id >= 0 || !model_.by_score.empty())
+            if (id >= 0 || !model_.by_score.empty() || !model_.merges_past_unknown)
                 merger_.add(id, at, n);
             else if (as_bytes)
                 for (std::size_t i = 0; i < n; ++i) merger_.add(byte_id(word[at + i]), at + i, 1);
@@ -125,7 +127,8 @@ private:
             return model_.merges.find(pair_key(left.id, right.id));
         };
         const auto by_score = [&](const Symbol& left, const Symbol& right) {
-            const std::size_t n = left.length + right.length;
+            if (left.id >= 0 && right.id >= 0) return by_pair(left, right);
+            const std::size_t n = left.length + right.length;  // of characters that are no tokens
             const std::int64_t id = n > model_.longest ? -1 : id_of(word.substr(left.begin, n));
             return id < 0 ? nullptr : &model_.by_score[static_cast<std::size_t>(id)];
         };
@@ -215,6 +218,8 @@ void TokenizerModel::finish() {
     if (eos) ends.insert(ends.begin(), *eos);
     for (auto i = ends.begin(); i != ends.end();)
         i = std::find(ends.begin(), i, *i) == i ? i + 1 : ends.erase(i);
+    for (const auto& [token, id] : ids)
+        if (token.size() == 1) ascii_ids[static_cast<unsigned char>(token[0])] = id;
     // Whether every token has ▁ only where it begins: then no merge leads from another character to ▁.
     const auto has_mark_inside = [](const auto& token) {
         std::string_view rest = token.first;

@@ -40,11 +40,13 @@ struct PreTrainedTokenizer::Model {
     Merges merges;
     std::vector<Merge> by_score;  // by id: itself, with SentencePiece's scores as ranks. Else empty
     std::size_t longest = 0;      // bytes of the longest token with a rank
-    std::array<std::int64_t, 256> byte_ids = no_bytes();  // of the tokens of one byte, −1: there is none
-    bool byte_level = false;                              // symbols are bytes, not characters
+    std::array<std::int64_t, 256> byte_ids = no_bytes();   // of the tokens of one byte, −1: there is none
+    std::array<std::int64_t, 256> ascii_ids = no_bytes();  // what ids has for each character below 128
+    bool byte_level = false;                               // symbols are bytes, not characters
     bool ignore_merges = false;  // a piece that is a token is not merged from its parts
     bool cuts_words = false;     // no merge crosses from another character to ▁
     bool fuse_unknown = false;
+    bool merges_past_unknown = true;  // what has no token goes before merging, in llama.cpp after it
     std::optional<std::int64_t> unknown;
 
     std::vector<Normalizer> normalizers;

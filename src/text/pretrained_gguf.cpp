@@ -120,6 +120,7 @@ private:
         for (const std::string& pattern : pre->patterns)
             model_->pre_tokenizers.emplace_back().pattern = Pattern::of_oniguruma(pattern);
         model_->ignore_merges = pre->ignore_merges;
+        model_->merges_past_unknown = false;
         adds_bos_ = pre->adds_bos;
         std::unordered_map<std::string, std::int64_t> ids;
         for (std::size_t i = 0; i < tokens_.size(); ++i) ids[tokens_[i]] = static_cast<std::int64_t>(i);
@@ -149,6 +150,14 @@ private:
         std::int32_t next = 0, id = 0;
         for (auto& [score, rank] : ranks) rank = next++;
         for (const double score : scores) model_->by_score.push_back({ranks.at(score), id++});
+        for (const auto& [token, whole] : model_->ids)
+            for (std::size_t n = 1; n < token.size(); ++n) {
+                const auto left = model_->ids.find(std::string_view(token).substr(0, n)),
+                           right = model_->ids.find(std::string_view(token).substr(n));
+                if (left == model_->ids.end() || right == model_->ids.end()) continue;
+                model_->merges.try_emplace(pair_key(left->second, right->second),
+                                           model_->by_score[static_cast<std::size_t>(whole)]);
+            }
         const std::size_t missing = model_->missing_bytes();
         if ((missing > 0 && missing < 256) || (missing > 0 && !model_->unknown))
             refuse("its tokenizer has neither a token for every byte nor one of the type unknown instead");

@@ -3,23 +3,27 @@
 tokenizer_text.txt, with the ids and texts that Hugging Face's tokenizers and SentencePiece give:
 
     python3 make_tokenizer_golden.py       needs tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11 (Unicode 14)
-    python3 make_tokenizer_golden.py FILE  prints the hashes of another tokenizer.json
+    python3 make_tokenizer_golden.py FILE  prints the hashes of another tokenizer.json, or those of llama.cpp for a .gguf file (needs
+                                           llama-cpp-python 0.3.36 in place of the others)
 
 NAME.json      a tokenizer.json, or for sentencepiece*.json the tokenizer.ggml keys of a GGUF file
 cases.json     hard texts, each with its ids by each tokenizer (parsed: special tokens in the text are tokens; plain: they are
                text, without those around it) and the decoded text; and for 10,000 drawn texts a hash of each hundred's ids
-real.json      such hashes of published tokenizers, which are not here: gpt2.json, the tokenizer.json of openai-community/gpt2, and
-               smollm2.gguf, SmolLM2-135M-Instruct for llama.cpp (its vocabulary and merges, read by tokenizers)
+real.json      such hashes of published tokenizers, which are not here: by tokenizers gpt2.json, the tokenizer.json of
+               openai-community/gpt2; by llama.cpp smollm2.gguf, SmolLM2-135M-Instruct, and ggml-vocab-*.gguf, which are in models/ of
+               llama.cpp's sources
 """
+import ctypes
 import json
 import pathlib
 import sys
 import tempfile
 import unicodedata
 
-import sentencepiece
-from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
-                        trainers)
+if len(sys.argv) == 1 or not sys.argv[1].endswith(".gguf"):
+    import sentencepiece
+    from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                            trainers)
 
 here = pathlib.Path(__file__).parent
 folder = here / "tokenizers"
@@ -237,9 +241,33 @@ class Of:
         return result
 
 
+class OfLlama(Of):
+    """The same of a GGUF file, by llama.cpp."""
+    def __init__(self, path):
+        import llama_cpp as ll
+        self.quiet = ll.llama_log_callback(lambda *_: None)
+        ll.llama_log_set(self.quiet, None)
+        ll.llama_backend_init()
+        options = ll.llama_model_default_params()
+        options.vocab_only = True
+        self.ll, self.model = ll, ll.llama_model_load_from_file(path.encode(), options)
+
+    def ids(self, s, parse):
+        data = s.encode()
+        array = (ctypes.c_int32 * (2 * len(data) + 8))()
+        return array[:self.ll.llama_tokenize(self.ll.llama_model_get_vocab(self.model), data, len(data), array, len(array), parse, parse)]
+
+    def plain(self, s):
+        return self.ids(s, False)
+
+    def parsed(self, s):
+        return self.ids(s, True)
+
+
 def main():
     if len(sys.argv) > 1:
-        print(json.dumps(Of(Tokenizer.from_file(sys.argv[1])).hashes(Draw(1))))
+        of = OfLlama(sys.argv[1]) if sys.argv[1].endswith(".gguf") else Of(Tokenizer.from_file(sys.argv[1]))
+        print(json.dumps(of.hashes(Draw(1))))
         return
     assert unicodedata.unidata_version == "14.0.0"
     folder.mkdir(exist_ok=True)

@@ -49,6 +49,10 @@ TEST_CASE("a checkpoint in shards is read, and one file is preferred to them", "
     CHECK(is(state[0], "y", arange(4)));  // in the order of the shards' names, then of the file
     CHECK(is(state[1], "x", ones({2, 3})));
     CHECK(is(state[2], "z", zeros({1})));
+    std::int64_t announced = 0;
+    (void)io::load_sharded_checkpoint(shards.scratch.folder(), [&](std::int64_t bytes) { announced = bytes; });
+    CHECK(announced == static_cast<std::int64_t>(fs::file_size(shards.scratch / "a.safetensors") +
+                                                 fs::file_size(shards.scratch / "b.safetensors")));
     shards.index(R"({"weight_map": {}})");
     CHECK(shards.load().empty());
     io::save_safetensors(shards.scratch / "model.safetensors", {{"w", ones({5})}});

@@ -129,14 +129,15 @@ TEST_CASE("sums, cumulated sums and extremes around the ends of vectors, blocks,
         check(1, 8, strips * sum_strip, float64), check(strips, 8, 2, float64);
 }
 
-TEST_CASE("softmax, its logarithm, cross-entropy and layer norm around the ends of rows and tasks", "[ops]") {
+TEST_CASE("softmax, its logarithm, cross-entropy and both norms around the ends of rows and tasks", "[ops]") {
     const auto check = [](std::int64_t R, std::int64_t C, DType dtype) {
         INFO(R << " × " << C << " of " << name(dtype));
         const double tolerance = dtype == float32 ? 1e-5 : 1e-13;
         const Tensor x = (small_integers({R, C}, dtype) * 0.5).detach().requires_grad_();
         const Tensor w = (small_integers({C}, dtype) * 0.25 + 2).detach().requires_grad_(),
                      b = small_integers({C}, dtype).requires_grad_();
-        std::vector<double> shares, logarithms, normed, dx(static_cast<std::size_t>(R * C)), dnormed(dx);
+        std::vector<double> shares, logarithms, normed, scaled, dx(static_cast<std::size_t>(R * C)),
+            dnormed(dx);
         std::vector<double> dw(static_cast<std::size_t>(C)), db(dw);
         std::vector<std::int64_t> targets;
         double loss = 0;
@@ -163,6 +164,7 @@ TEST_CASE("softmax, its logarithm, cross-entropy and layer norm around the ends 
                 shares.push_back(std::exp(at(j)) / total);
                 logarithms.push_back(at(j) - std::log(total));
                 normed.push_back(hat(j) * weight(j) + small_integer(j));
+                scaled.push_back(at(j) * weight(j) / std::sqrt(variance + mean * mean + 1e-5));
                 dx[k] = counts ? shares.back() - (j == targets.back() ? 1 : 0) : 0;
                 dnormed[k] = rstd * (seed(j) * weight(j) - mean_g - hat(j) * mean_gx);
             }
@@ -174,6 +176,7 @@ TEST_CASE("softmax, its logarithm, cross-entropy and layer norm around the ends 
         const Tensor found = cross_entropy(x, from_vector(targets, {R}));
         check_close(found, {loss / counted}, tolerance * 10);
         check_close(grad({found}, {x})[0], dx, tolerance);
+        check_close(rms_norm(x, w, 1e-5), scaled, tolerance * 10);
         const Tensor y = layer_norm(x, w, b);
         check_close(y, normed, tolerance * 10);
         std::vector<double> seeds;

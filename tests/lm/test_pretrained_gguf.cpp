@@ -113,7 +113,23 @@ Tensor ids_of(const Shape& shape) {
 lm::Decoder read(const std::string& bytes) {
     const Scratch scratch;
     io::save_text(scratch / "model.gguf", bytes);
-    return lm::load_pretrained(scratch / "model.gguf");
+    lm::DecoderConfig header;
+    std::int64_t announced = 0;
+    const lm::Decoder model = lm::load_pretrained(scratch / "model.gguf",
+                                                  {.before_weights = [&](const auto& config, auto of_weights) {
+                                                      header = config, announced = of_weights;
+                                                  }});
+    const auto now = lm::decoder_memory(model.config), before = lm::decoder_memory(header);
+    CHECK(std::pair(now.weights, now.cache) == std::pair(before.weights, before.cache));
+    const auto& rotary = model.config.layers[0].rotary;
+    const bool has_factors =
+        rotary && rotary->scaling.kind == nn::RotaryScaling::longrope;  // rope_freqs.weight
+    std::int64_t held = has_factors ? model.config.head_dim / 2 * 4 : 0;
+    for (const auto& [name, w] : model.named_parameters())
+        held += w.packed() ? static_cast<std::int64_t>(w.packed()->bytes().size())
+                           : w.numel() * static_cast<std::int64_t>(itemsize(w.dtype()));
+    CHECK(announced == held);
+    return model;
 }
 
 }  // namespace
@@ -144,6 +160,19 @@ TEST_CASE("a GGUF file of each architecture gives the logits of the model that i
         const Tensor ids = ids_of({2, 10});
         CHECK(source::distance(same(ids), model(ids)) < 1e-13 * max(abs(model(ids))).item());
     }
+}
+
+TEST_CASE("before a model's weights are read, what they take is told, and may be refused",
+          "[lm][pretrained][gguf]") {
+    const Scratch scratch;
+    io::save_text(scratch / "model.gguf", written("llama", model_of(llama())).bytes());
+    struct TooLarge {};
+    const lm::PretrainedOptions options{
+        .before_weights = [](const lm::DecoderConfig&, std::int64_t) { throw TooLarge(); }};
+    CHECK_THROWS_AS(lm::load_pretrained(scratch / "model.gguf", options), TooLarge);
+    lm::save_pretrained(scratch / "folder", model_of(llama()));
+    io::save_text(scratch / "folder/model.safetensors", "not read");
+    CHECK_THROWS_AS(lm::load_pretrained(scratch / "folder", options), TooLarge);
 }
 
 TEST_CASE("weights in blocks stay as the GGUF file has them, with q and k in their order",

@@ -148,6 +148,45 @@ TEST_CASE("pairs of halves are pairs of neighbours in another order, and columns
                    "takes (…, 3, d) with d at least 8"));
     CHECK(contains(message_of<ValueError>([] { (void)nn::rotary_table(0, 3, 8, {.width = 3}, float64); }),
                    "a width of 3 of 8"));
+    const auto turn = [&](const Tensor& cos, const Tensor& sin, DType dtype = float64) {
+        return [=] { return nn::rotary(zeros({3, 8}, dtype), {cos, sin, nn::RotaryPairs::halves}); };
+    };
+    const Tensor &c = table.cos, &s = table.sin;
+    CHECK(contains(message_of<ShapeError>(turn(c, s.slice(1, 0, 2))), "cosines (3, 4) and sines (3, 2); both"));
+    CHECK(contains(message_of<ShapeError>(turn(c[0], s[0])), "cosines (4,) and sines (4,)"));
+    CHECK(contains(message_of<DTypeError>(turn(c, s, float32)),
+                   "x is float32, cosines float64, sines float64; all must be float32, or all float64"));
+    CHECK(contains(message_of<DTypeError>(turn(c, s.to(float32))), "sines float32"));
+    CHECK(contains(message_of<DTypeError>(turn(c.to(int64), s.to(int64), int64)), "x is int64"));
+}
+
+TEST_CASE("rotary at once is what its small operations are, and a table that is learned has gradients",
+          "[nn][rotary]") {
+    for (const DType dtype : {float32, float64})
+        for (const nn::RotaryPairs pairs : {nn::RotaryPairs::neighbours, nn::RotaryPairs::halves})
+            for (const std::int64_t width : {2, 6, 32, 34, 66})
+                for (const std::int64_t rest : {0, 3}) {
+                    const Tensor
+                        x = random({2, 150, 3, width + rest}, 1, dtype).transpose(1, 2).requires_grad_(),
+                        dy = random(x.shape(), 2, dtype);
+                    nn::RotaryTable table =
+                        nn::rotary_table(7, 150, width + rest, {.pairs = pairs, .width = width}, dtype);
+                    const auto both = [&] {
+                        const Tensor y = nn::rotary(x, table);
+                        std::vector<Tensor> all = grad({y}, {x}, {dy});
+                        all.push_back(y);
+                        return all;
+                    };
+                    const std::vector<Tensor> fast = both();
+                    table.cos.requires_grad_(), table.sin.requires_grad_();
+                    const auto learned = grad({nn::rotary(x, table)}, {x, table.cos, table.sin}, {dy});
+                    const Composed readable;
+                    const std::vector<Tensor> slow = both();
+                    const double tolerance = dtype == float32 ? 2e-6 : 1e-14;
+                    for (std::size_t i = 0; i < 2; ++i) CHECK(distance(fast[i], slow[i]) < tolerance);
+                    const auto expected = grad({nn::rotary(x, table)}, {x, table.cos, table.sin}, {dy});
+                    for (std::size_t i = 0; i < 3; ++i) CHECK(source::same_bits(learned[i], expected[i]));
+                }
 }
 
 TEST_CASE("scalings change the rates as their papers say", "[nn][rotary]") {

@@ -98,6 +98,15 @@ TEST_CASE("chat answers as the library does, keeps what it has read, and obeys i
     const Result none = published.chat("Hello\n");
     CHECK(none.code == 2);
     CHECK(contains(none.output, "has no template for chats"));
+    // What memory it takes is printed before the weights are read, which are not these.
+    io::save_safetensors(published.folder() / "model.safetensors", {{"w", ones({256, 1024})}});
+    const Result before = published.chat("Hello\n", "--context 32 --cache float16");
+    CHECK(before.code == 1);
+    CHECK(before.output.starts_with("weights 1.0 MiB; keys and values of 32 tokens 0.0 MiB\n"));
+    CHECK(contains(before.output, "cannot load"));
+    const Result planned = run("generate --stats --prompt x --model " + published.folder().string());
+    CHECK(planned.output.starts_with(
+        "weights   1.0 MiB in the types of the file, and 0.0 MiB for keys and values of 64 tokens\n"));
 }
 
 TEST_CASE("evaluate and generate run a published model as the library does", "[programs]") {

@@ -83,6 +83,35 @@ TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
     CHECK(generate("--model " + gpt2 + options + "1").output != drawn);
 }
 
+TEST_CASE("generate --dtype float64 computes with a file's float64 weights, which float32 would round",
+          "[programs]") {
+    const Copy copy;
+    const std::filesystem::path file = copy.scratch / "model.safetensors";
+    const text::Tokenizer tokenizer = text::BytePairs::load(gpt2);
+    const auto first_of = [&](DType dtype) {
+        const lm::GPT model = lm::load_gpt2(copy.scratch.folder(), {.dtype = dtype});
+        return lm::generate(model, tokenizer.encode("The weft"),
+                            {.max_new_tokens = 1, .sampling = {.temperature = 0}})[0];
+    };
+    const std::int64_t likeliest = first_of(float64), other = likeliest + 1;
+    io::SafeTensors saved = io::load_safetensors(file);
+    for (auto& [name, x] : saved.tensors) {
+        if (!is_floating_point(x.dtype())) continue;
+        x = x.to(float64);
+        // Its logit is above the likeliest one's by a share that float32 does not hold.
+        if (name.ends_with("wte.weight")) x[other].copy_(x[likeliest] * (1 + 1e-12));
+    }
+    io::save_safetensors(file, saved.tensors, saved.metadata);
+    REQUIRE(first_of(float64) == other);
+    REQUIRE(first_of(float32) == likeliest);
+    const std::string call = copy.model() + "--prompt 'The weft' --max_new_tokens 1 --temperature 0 ";
+    const auto expected = [&](std::int64_t id) {
+        return readable("The weft" + tokenizer.decode(text::Ids{id})) + "\n";
+    };
+    CHECK(generate(call + "--dtype float64").output == expected(other));
+    CHECK(generate(call).output == expected(likeliest));
+}
+
 TEST_CASE("generate continues with what train_gpt left, and stops where it is told to", "[programs][fault]") {
     const Scratch scratch;
     io::save_text(scratch / "text", pangrams());

@@ -146,6 +146,8 @@ int main() {
         c.norm = lm::NormKind::layer, c.norm_bias = c.learned_positions = c.fused_qkv = c.scale_by_layer = true;
         c.activation = lm::Activation::gelu, c.gated = false, c.layers = {{.rotary = std::nullopt}};
     });
+    decoder("lm::Decoder: squared ReLU, no gate",
+            [&](auto& c) { c.activation = lm::Activation::relu_squared, c.gated = false; });
     decoder("lm::Decoder: norms after", [&](auto& c) {
         c.norm_place = lm::NormPlace::after;
         nn::RotaryOptions yarn = halves;

@@ -156,6 +156,18 @@ TEST_CASE("a tokenizer in a GGUF file gives the ids of the same tokenizer.json",
     }
 }
 
+TEST_CASE("a byte that has no token keeps its neighbours apart in a GGUF file, as in llama.cpp",
+          "[tokenizer]") {
+    json keys = gguf_keys(file_of("smollm"), "smollm");
+    for (json& token : keys["tokenizer.ggml.tokens"])
+        if (token == "\u0113") token = "unused";  // of the byte 0x13
+    const PreTrainedTokenizer in_gguf = PreTrainedTokenizer::load(gguf_of(keys));
+    const Ids slash = in_gguf.encode("/");
+    CHECK(in_gguf.encode("//").size() == 1);
+    CHECK(in_gguf.encode("/\x13/") == Ids{slash[0], slash[0]});
+    CHECK(in_gguf.encode("\x13").empty());
+}
+
 // The files of GPT-2 and SmolLM2, in the folder that WEFT_TOKENIZERS names.
 TEST_CASE("published tokenizers give the ids of their libraries", "[tokenizer]") {
     const json wanted = json::parse(io::load_text(folder / "real.json"));

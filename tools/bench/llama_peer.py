@@ -40,9 +40,11 @@ def converted(source, form):
 
 
 class Model:
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, extra_buffers=True):
         ll.llama_backend_init()
-        self.model = ll.llama_model_load_from_file(str(path).encode(), ll.llama_model_default_params())
+        loading = ll.llama_model_default_params()
+        loading.use_extra_bufts = extra_buffers  # weights in other layouts, for AMX among others
+        self.model = ll.llama_model_load_from_file(str(path).encode(), loading)
         options = ll.llama_context_default_params()
         options.n_ctx = options.n_batch = options.n_ubatch = 512
         options.n_threads = options.n_threads_batch = threads
@@ -51,6 +53,12 @@ class Model:
 
     def clear(self):
         ll.llama_memory_clear(ll.llama_get_memory(self.context), True)
+
+    def tokenize(self, text, special=False):
+        data = text.encode()
+        ids = (ll.llama_token * (len(data) + 8))()
+        vocab = ll.llama_model_get_vocab(self.model)
+        return ids[:ll.llama_tokenize(vocab, data, len(data), ids, len(ids), False, special)]
 
     def next(self, ids):
         """The most likely token after those so far and these."""

@@ -42,9 +42,9 @@ struct [[nodiscard]] EnableGrad : GradMode {
     EnableGrad() : GradMode(true) {}  // until it goes out of scope
 };
 
-// While a Composed guard is active, every fused operation (linear, layer_norm, gelu, cross_entropy,
-// attention) runs its reference implementation, built from small operations, so you can step through the
-// textbook arithmetic. Guards nest and belong to one thread.
+// While a Composed guard is active, every fused operation (linear, layer_norm, rms_norm, gelu,
+// cross_entropy, rotary, attention) runs its reference implementation, built from small operations, so you
+// can step through the textbook arithmetic. Guards nest and belong to one thread.
 //
 //     const Tensor x = randn({4, 8}, rng);
 //     const Tensor fast = gelu(x);

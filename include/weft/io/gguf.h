@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -84,6 +85,10 @@ struct Gguf {
 // alignment that is no power of two; another type of tensor, more than four dimensions, blocks outside a
 // matrix, rows that do not divide into blocks; values that are not aligned, overlap, reach past the end, or
 // leave more bytes unused than the alignment needs.
-Gguf load_gguf(const std::filesystem::path& path);
+//
+// `before_values` is called before the values are read: with the metadata, for each tensor a view of one number
+// in its shape, which takes no memory, and the sum of the values' bytes.
+Gguf load_gguf(const std::filesystem::path& path,
+               const std::function<void(const Gguf& header, std::int64_t bytes)>& before_values = {});
 
 }  // namespace weft::io

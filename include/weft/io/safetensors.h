@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -56,7 +57,10 @@ SafeTensors load_safetensors(const std::filesystem::path& path);
 // IoError if the folder has neither file, if load_safetensors refuses one, if the index is not JSON with a
 // "weight_map" from names of tensors to names of files in the folder, or if a shard lacks a tensor that the
 // index says it has, or has another.
-NamedTensors load_sharded_checkpoint(const std::filesystem::path& folder);
+//
+// `before_values` is called before the first file is read, with the sum of the files' bytes.
+NamedTensors load_sharded_checkpoint(const std::filesystem::path& folder,
+                                     const std::function<void(std::int64_t bytes)>& before_values = {});
 
 // Writes module.state_dict() as save_safetensors does, for load(), or for load_file of Python's safetensors.
 //

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct PretrainedOptions {
     std::optional<DType> dtype = {};  // of the weights, converted as Module::to() does [as in the file]
     std::vector<std::string> ignore_keys =
         {};  // of config.json, at your own risk: what they say is not computed
+    // Called before the weights are read: with the config, in which factors of a GGUF file's rope_freqs are
+    // still 1, and the bytes of the tensors in that file, or of the files in a folder. What it throws ends the
+    // reading.
+    std::function<void(const DecoderConfig& config, std::int64_t bytes)> before_weights = {};
 };
 
 // The Decoder that a config.json of Hugging Face's transformers describes, of the families "gpt2", "llama",

@@ -21,9 +21,9 @@ namespace weft::nn {
 //     cache.truncate(5);                               // the first five tokens
 class KeyValueCache {
 public:
-    KeyValueCache() = default;  // has no limit: storage doubles when full
-    // Holds at most `capacity` tokens, in storage allocated once. With bfloat16 or float16 for `stored_as` keys
-    // and values of float32 are rounded to it. ValueError below 1; DTypeError for another type.
+    KeyValueCache() = default;  // has no limit; storage doubles when full
+    // Holds at most `capacity` tokens, and its storage is no larger. With bfloat16 or float16 for `stored_as`
+    // keys and values of float32 are rounded to it. ValueError below 1; DTypeError for another type.
     explicit KeyValueCache(std::int64_t capacity, std::optional<DType> stored_as = {});
     // Moves the tokens, which leaves the other empty. Not copyable: two caches would write to one storage.
     KeyValueCache(KeyValueCache&& other) noexcept { *this = std::move(other); }

@@ -1,4 +1,4 @@
-// Normalisation. layer_norm is fused, with a reference implementation beside it: see Composed.
+// Normalisation. layer_norm and rms_norm are fused, each with a reference implementation: see Composed.
 #pragma once
 
 #include <optional>

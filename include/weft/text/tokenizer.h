@@ -138,7 +138,8 @@ public:
     static PreTrainedTokenizer load(const std::filesystem::path& path);
     // Reads the tokenizer.ggml keys of a GGUF file. The model is "llama", or "gpt2" with `pre` default, gpt-2,
     // smollm, qwen2, llama-bpe or another name of one of these; IoError for another, and as above. Text does
-    // not become a control token unless it is parsed; in llama.cpp merges may make one.
+    // not become a control token unless it is parsed; in llama.cpp merges may make one, and the name of an end
+    // token, such as </s>, is one even where the file says that it is text.
     static PreTrainedTokenizer load(const io::GgufMetadata& metadata);
 
     std::int64_t vocab_size() const;  // V, one more than the largest id

@@ -111,8 +111,20 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
     });
 }
 
+void rms_norm(const Array& y, const Array& x, const Array& weight, double eps) {
+    const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
+    visit_floating(x.dtype, [&]<class T>(T) {
+        parallel_for(R, C, row_grain, [&](std::int64_t r) {
+            const T* row = x.data<T>() + r * C;
+            const double squares = row_sum_of<T>([](auto v) { return v * v; }, C, row);
+            const xsimd::batch<T> s(static_cast<T>(1 / std::sqrt(squares / static_cast<double>(C) + eps)));
+            simd_run([=](auto v, auto w) { return v * s * w; }, C, y.data<T>() + r * C, row, weight.data<T>());
+        });
+    });
+}
+
 }  // namespace
 
-extern const LayerNorm layer_norm_table{layer_norm, layer_norm_backward};
+extern const LayerNorm layer_norm_table{layer_norm, layer_norm_backward, rms_norm};
 
 }  // namespace weft::kernels::fast

@@ -1,4 +1,4 @@
-// Layer norm, row by row.
+// Layer norm and RMS norm, row by row.
 #include <cmath>
 
 #include "kernels/reference/element.h"
@@ -57,8 +57,22 @@ void layer_norm_backward(const Array& of_x, const Array& dweight, const Array& d
     });
 }
 
+void rms_norm(const Array& out, const Array& in, const Array& weight, double eps) {
+    const Array x = rows_of(in), y = rows_of(out);
+    const std::int64_t C = x.shape[1];
+    visit_floating(x.dtype, [&]<class T>(T) {
+        for (std::int64_t r = 0; r < x.shape[0]; ++r) {
+            double squares = 0;
+            for (std::int64_t j = 0; j < C; ++j) squares += std::pow(value<T>(x, r, j), 2);
+            const double root = std::sqrt(squares / static_cast<double>(C) + eps);
+            for (std::int64_t j = 0; j < C; ++j)
+                at<T>(y, r, j) = static_cast<T>(value<T>(x, r, j) / root * value<T>(weight, j));
+        }
+    });
+}
+
 }  // namespace
 
-extern const LayerNorm layer_norm_table{layer_norm, layer_norm_backward};
+extern const LayerNorm layer_norm_table{layer_norm, layer_norm_backward, rms_norm};
 
 }  // namespace weft::kernels::reference
