@@ -200,7 +200,7 @@ void norms() {
     const Tensor x = randn({3, 64}, rng, float64);  // (T, C)
     const Tensor by_hand = x / sqrt(mean(x * x, -1, keepdim) + 1e-5);
     const auto apart = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item(); };
-    std::printf("RMSNorm by hand: %g\n", apart(rms_norm(x, {}, 1e-5), by_hand));
+    std::printf("RMSNorm by hand differs by %.10f\n", apart(rms_norm(x, {}, 1e-5), by_hand));
     std::printf("x multiplied by 3: layer norm changes by %.4f, RMSNorm by %.4f\n",
                 apart(layer_norm(3 * x, {}), layer_norm(x, {})), apart(rms_norm(3 * x), rms_norm(x)));
     std::printf("3 added to x: layer norm changes by %.4f, RMSNorm by %.4f\n",
@@ -218,7 +218,7 @@ void gates() {
     const Tensor x = randn({3, C}, rng);  // (T, C)
     const Tensor by_hand =
         swiglu(x, library.gate_proj.weight, library.up_proj.weight, library.down_proj.weight);
-    std::printf("SwiGLU by hand: %g\n", max(abs(library(x) - by_hand)).item());
+    std::printf("SwiGLU by hand differs by %.10f\n", max(abs(library(x) - by_hand)).item());
     std::printf("3 C F = %lld parameters, 2 C 4C = %lld\n", whole(3 * C * F), whole(2 * C * 4 * C));
 }
 

@@ -69,6 +69,24 @@ TEST_CASE("a run resumed at any of six points ends with the bytes of one that ne
     }
 }
 
+TEST_CASE("a run goes on in the precision that it began in, to the bit, or says that it does not",
+          "[fault][programs][train]") {
+    const Scratch data, whole, parts, other;
+    io::save_text(data / "text", pangrams());
+    const std::string medium = common + "--precision medium --text " + (data / "text").string() + " ";
+    const Outcome expected = outcome(whole, run(medium + in(whole)));
+    REQUIRE(run(medium + in(parts) + "--stop_at 9").code == 0);
+    REQUIRE(run(medium + in(other) + "--stop_at 9").code == 0);
+    const std::string go_on = "train_gpt --resume --max_new_tokens 40 ";
+    const Result same = run(go_on + in(parts)), changed = run(go_on + "--precision highest " + in(other));
+    const std::string warning = "was trained with --precision medium; with highest";
+    CHECK_FALSE(contains(same.output, warning));
+    check_equal(outcome(parts, same), expected);
+    CHECK(contains(changed.output, warning));
+    CHECK(changed.code == 0);
+    CHECK(io::load_text(other / "loss.csv") != expected.losses);
+}
+
 TEST_CASE("a run stopped and resumed at every step ends with the bytes of one that never stopped",
           "[fault][programs][train]") {
     const Scratch data, scratch;

@@ -370,7 +370,7 @@ Rows network_rows() {
              s.in.push_back(d.shaped({d.at(s.in[0]).size(-1)}));
              return true;
          },
-         [](const Call& c) { return rms_norm(c.x[0], c.x[1], 1e-5); }},
+         [](const Call& c) { return rms_norm(c.x[0], c.x[1], 1e-5); }, fused},
         {"dropout(Tensor, double, Rng, bool)",
          "dropped($0, #0)",
          "$0 * drawn(@)",

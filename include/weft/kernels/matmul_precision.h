@@ -9,11 +9,11 @@
 namespace weft {
 
 // What this thread's products of float32 (matmul, linear, attention, einsum, conv2d), forward and backward, do
-// with their operands from now on:
-//   "highest": multiply them as they are; the default, whose bits nothing else changes
-//   "medium":  round each operand to bfloat16, 8 significant bits, to nearest even, and sum in float32. Values,
-//              gradients, softmax, norms, losses and optimisers stay float32, whose range bfloat16 has, so no
-//              loss needs scaling. A finite operand from 3.39e38 on becomes infinite. float64 is as before.
+// with their operands from now on. "highest", the default: multiply them as they are. "medium": round each
+// operand to bfloat16, 8 significant bits, to nearest even, and sum in float32. Values, gradients, softmax,
+// norms, losses and optimisers stay float32, whose range bfloat16 has, so no loss needs scaling. A finite
+// operand from 3.39e38 on becomes infinite. float64 is as before.
+//
 // Where oneDNN was found when Weft was built and the processor has instructions for bfloat16 (AVX512-BF16,
 // AMX), such products run several times as fast; elsewhere they mean the same and gain nothing, which the first
 // "medium" of a process says once on std::cerr. Those instructions may take subnormal operands for 0. A rounded
