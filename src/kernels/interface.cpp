@@ -166,10 +166,15 @@ bool is_matrix(const Array& x) {
 
 Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
 
-Array dense_operand(const Array& x) { return rounds_operands && x.dtype == float32 ? copy_of(x, bfloat16) : x; }
+DType operand_type(DType type) { return rounds_operands && type == float32 ? bfloat16 : type; }
+
+Array dense_operand(const Array& x) {
+    const DType type = operand_type(x.dtype);
+    return type == x.dtype ? x : copy_of(x, type);
+}
 
 Array operand(const Array& x) {
-    if (!rounds_operands || x.dtype != float32) return x;
+    if (operand_type(x.dtype) == x.dtype) return x;
     // Copied in the order of its memory: the axes with the largest strides first.
     std::vector<int> axes(static_cast<std::size_t>(x.rank()));
     std::iota(axes.begin(), axes.end(), 0);
@@ -186,7 +191,7 @@ Array operand(const Array& x) {
 }
 
 Array kept_operand(const Array& weight) {
-    if (!rounds_operands || weight.dtype != float32 || weight.storage->is_foreign()) return operand(weight);
+    if (operand_type(weight.dtype) == weight.dtype || weight.storage->is_foreign()) return operand(weight);
     static std::mutex mutex;
     Storage& storage = *weight.storage;
     {

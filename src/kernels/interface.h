@@ -249,6 +249,7 @@ Array gemm_layout(const Array& x);
 // What a product reads of x: x itself, or under set_float32_matmul_precision("medium") a copy of float32 that
 // is rounded to bfloat16, with its axes in x's order in memory. That of a weight is kept, in its storage, until
 // the weight changes.
+DType operand_type(DType type);  // of what it reads
 Array operand(const Array& x);
 Array dense_operand(const Array& x);  // the copy is contiguous
 Array kept_operand(const Array& weight);

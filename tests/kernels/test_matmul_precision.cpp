@@ -232,3 +232,29 @@ TEST_CASE("medium belongs to a thread, leaves float64 alone, and only two words 
     }
     CHECK(get_float32_matmul_precision() == "highest");
 }
+
+TEST_CASE("under medium, a weight that is stored in bfloat16 is an operand as it is", "[medium]") {
+    Rng rng(11);
+    const Tensor w = randn({48, 40}, rng).to(bfloat16), bias = randn({48}, rng);
+    for (const std::int64_t rows : {1, 3, 64}) {
+        Tensor x = randn({rows, 40}, rng).requires_grad_();
+        const Tensor dy = randn({rows, 48}, rng);
+        const auto run = [&] {
+            x.zero_grad();
+            const Tensor y = linear(x, w, bias);
+            y.backward(dy);
+            return std::pair{y.detach(), x.grad()};
+        };
+        const auto [y, dx] = run();
+        const CountMultiplyAdds counter;
+        const Float32MatmulPrecision medium("medium");
+        const auto [near_y, near_dx] = run();
+        CHECK(counter.count_bfloat16() == 2 * rows * 48 * 40);
+        CHECK(distance(near_y, y) < 0.01 * largest(y));
+        CHECK(distance(near_dx, dx) < 0.01 * largest(dx));
+        const Composed composed;
+        const auto [slow_y, slow_dx] = run();
+        CHECK(distance(near_y, slow_y) < 1e-5 * largest(y));
+        CHECK(distance(near_dx, slow_dx) < 1e-5 * largest(dx));
+    }
+}
