@@ -200,11 +200,11 @@ TEST_CASE("a weight's rounded copy is made once, and again when the weight has c
     const auto product = [&] { (void)linear(x, w); };
     const std::int64_t first = bytes_of(product), second = bytes_of(product);
     CHECK(first - second == 64 * 64 * 2);
-    const Tensor before = linear(x, w), half = linear(x, w.slice(0, 0, 32));
+    const Tensor before = linear(x, w);
     w.fill_(0.5);
     CHECK(distance(linear(x, w), before) > 0.1);
     CHECK(same_bits(linear(x, w), linear(x, w.clone())));
-    CHECK(half.shape() == Shape{64, 32});
+    CHECK(same_bits(linear(x, w.slice(0, 0, 32)), linear(x, w).slice(1, 0, 32)));
     std::vector<float> outside(64 * 64, 1.0F);  // memory that changes behind Weft's back
     const Tensor theirs = from_blob(outside.data(), {64, 64}, float32);
     const Tensor ones = linear(x, theirs);
