@@ -16,7 +16,7 @@ namespace weft {
 //
 // Where oneDNN was found when Weft was built and the processor has instructions for bfloat16 (AVX512-BF16,
 // AMX), such products run several times as fast; elsewhere they mean the same and gain nothing, which the first
-// "medium" of a process says once on std::cerr. Those instructions may take subnormal operands for 0. A rounded
+// "medium" of a process says once on std::cerr. Those instructions may take subnormal numbers for 0. A rounded
 // weight is kept, half as large beside it, until it changes. Bits are equal at every number of threads. The
 // words are those of torch.set_float32_matmul_precision, whose setting belongs to the process; PyTorch's "high"
 // is refused, with ValueError, as any other word. (Kalamkar et al., "A study of bfloat16 for deep learning
