@@ -25,7 +25,7 @@ bool is_medium(std::string_view precision) {
     if (precision == "medium" && !has_bfloat16_products()) {
         static std::once_flag said;
         std::call_once(said, [] {
-            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN (Debian's "
+            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN 2.6 (Debian's "
                          "libdnnl-dev, when "
                          "Weft is built) and a processor with AVX512-BF16 or AMX\n";
         });

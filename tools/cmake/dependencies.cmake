@@ -36,28 +36,16 @@ if(WEFT_BLAS STREQUAL openblas)
             "On Debian: apt-get install libopenblas-pthread-dev; or configure with -DWEFT_BLAS=none")
   endif()
 endif()
-# oneDNN 2.6 or a later 2: its third edition has other names. Built with OpenMP or sequentially, and not with oneTBB, whose
-# team it would share.
+# oneDNN's headers, 2.6 or a later 2: the third edition has other names. The library itself is loaded when it is needed.
 set(WEFT_HALF none)
-if(WEFT_ONEDNN)
-  weft_find_library(dnnl)
-  find_path(WEFT_ONEDNN_INCLUDE oneapi/dnnl/dnnl_config.h)
-  if(WEFT_LIBRARY_dnnl AND WEFT_ONEDNN_INCLUDE)
-    include(CheckCXXSourceCompiles)
-    set(CMAKE_REQUIRED_INCLUDES ${WEFT_ONEDNN_INCLUDE})
-    set(CMAKE_REQUIRED_LIBRARIES ${WEFT_LIBRARY_dnnl})
-    check_cxx_source_compiles("#include <oneapi/dnnl/dnnl.hpp>
-      #include <oneapi/dnnl/dnnl_config.h>
-      static_assert(DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR >= 6);
-      static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP || DNNL_CPU_RUNTIME == DNNL_RUNTIME_SEQ);
-      int main() { return dnnl_get_effective_cpu_isa() == 0; }" WEFT_ONEDNN_WORKS)
-    unset(CMAKE_REQUIRED_INCLUDES)
-    unset(CMAKE_REQUIRED_LIBRARIES)
-    if(WEFT_ONEDNN_WORKS)
-      set(WEFT_HALF onednn)
-    else()
-      message(STATUS "oneDNN in ${WEFT_LIBRARY_dnnl} is not used: it must be 2.6 or a later 2, with OpenMP")
-    endif()
+find_path(WEFT_ONEDNN_INCLUDE oneapi/dnnl/dnnl_version.h)
+if(WEFT_ONEDNN AND WEFT_ONEDNN_INCLUDE)
+  file(STRINGS ${WEFT_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h version REGEX "VERSION_(MAJOR|MINOR)")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" version "${version}")
+  if(version VERSION_GREATER_EQUAL 2.6 AND version VERSION_LESS 3)
+    set(WEFT_HALF onednn)
+  else()
+    message(STATUS "oneDNN ${version} is not used: it must be 2.6 or a later 2")
   endif()
 endif()
 find_package(nlohmann_json QUIET)

@@ -117,11 +117,6 @@ struct Head {
 };
 
 template <class T>
-void multiply_row(std::int64_t n, T* y, T factor) {
-    simd_run([f = xsimd::batch<T>(factor)](auto v) { return v * f; }, n, y, y);
-}
-
-template <class T>
 void multiply_rows(std::int64_t n, T* y, const T* factors) {
     simd_run([](auto v, auto f) { return v * f; }, n, y, y, factors);
 }

@@ -69,11 +69,10 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
               lda = leading(a, m, k, ta), ldb = leading(b, k, n, tb), ldc = leading(c, m, n, false);
     if constexpr (!is_half) {
         blas_gemm(ta, tb, rows, columns, inner, alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
-    } else if (m >= least_half_rows && has_half_gemm()) {
-        half_gemm({rows, columns, inner, ta, tb, beta != 0, lda, ldb, ldc}, a.data, b.data, c.data);
+    } else if (m >= least_half_rows && has_half_gemm() &&
+               half_gemm({rows, columns, inner, ta, tb, beta != 0, lda, ldb, ldc}, a.data, b.data, c.data)) {
         for (std::int64_t i = 0; i < m && alpha != 1; ++i)  // oneDNN's own scaling is slow
-            simd_run([f = xsimd::batch<T>(alpha)](auto v) { return v * f; }, n, c.data + i * c.row,
-                     c.data + i * c.row);
+            multiply_row(n, c.data + i * c.row, alpha);
     } else {
         const Widened wide_a(a, m, k, ta), wide_b(b, k, n, tb);
         blas_gemm(ta, tb, rows, columns, inner, alpha, wide_a.matrix.data, leading(wide_a.matrix, m, k, ta),

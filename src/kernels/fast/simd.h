@@ -29,6 +29,12 @@ void simd_run(const F& f, std::int64_t n, T* y, const X*... x) {
     std::copy(last, last + (n - i), y + i);
 }
 
+// y ← y · factor.
+template <class T>
+void multiply_row(std::int64_t n, T* y, T factor) {
+    simd_run([f = xsimd::batch<T>(factor)](auto v) { return v * f; }, n, y, y);
+}
+
 // The sum of a vector's elements, whose name changed in xsimd 9.
 template <class T>
 T horizontal_sum(const xsimd::batch<T>& x) {

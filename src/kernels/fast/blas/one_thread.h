@@ -5,22 +5,33 @@
 
 namespace weft::kernels::fast {
 
+// The functions of OpenMP that a loaded library uses, or any of the process (RTLD_DEFAULT); null without
+// OpenMP.
+struct OpenMP {
+    int (*get)();
+    void (*set)(int);
+    explicit OpenMP(void* library)
+        : get(reinterpret_cast<int (*)()>(::dlsym(library, "omp_get_max_threads"))),
+          set(reinterpret_cast<void (*)(int)>(::dlsym(library, "omp_set_num_threads"))) {}
+};
+
 // OpenMP's number of threads belongs to the calling thread. While this is in scope it is 1; then it is the
-// caller's again. Where no library of the process uses OpenMP, nothing happens.
-struct OneThread {
-    using Get = int (*)();
-    using Set = void (*)(int);
-    static inline const Get get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
-    static inline const Set set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-    const int before = set != nullptr ? get() : 1;
-    OneThread() {
-        if (before != 1) set(1);
+// caller's again.
+class OneThread {
+public:
+    explicit OneThread(const OpenMP& openmp)
+        : set_(openmp.set), before_(openmp.get != nullptr ? openmp.get() : 1) {
+        if (before_ != 1) set_(1);
     }
     ~OneThread() {
-        if (before != 1) set(before);
+        if (before_ != 1) set_(before_);
     }
     OneThread(const OneThread&) = delete;
     OneThread& operator=(const OneThread&) = delete;
+
+private:
+    void (*const set_)(int);
+    const int before_;
 };
 
 }  // namespace weft::kernels::fast

@@ -33,8 +33,9 @@ namespace {
 
 // The number of threads belongs to the process where OpenBLAS has threads of its own, and to the calling thread
 // where it uses OpenMP, which is then in the process, too.
+const OpenMP openmp(RTLD_DEFAULT);
 const bool blas_is_single_threaded = [] {
-    const OneThread restored;
+    const OneThread restored(openmp);
     openblas_set_num_threads(1);
     return true;
 }();
@@ -119,7 +120,7 @@ struct Running {
 template <class T>
 void blas_gemm(bool a_transposed, bool b_transposed, int m, int n, int k, T alpha, const T* a, int lda,
                const T* b, int ldb, T beta, T* c, int ldc) {
-    const OneThread while_blas_runs;
+    const OneThread while_blas_runs(openmp);
     const Running counted;
     std::unique_lock lock(mutex, std::defer_lock);
     if (one_at_a_time) lock.lock();

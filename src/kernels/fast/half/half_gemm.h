@@ -18,7 +18,7 @@ struct HalfProduct {
 // them.
 bool has_half_gemm();
 
-// c = a b, or c + a b, on the calling thread.
-void half_gemm(const HalfProduct& product, const BFloat16* a, const BFloat16* b, float* c);
+// c = a b, or c + a b, on the calling thread; false where the library cannot, and c is as it was.
+bool half_gemm(const HalfProduct& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace weft::kernels::fast

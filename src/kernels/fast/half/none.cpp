@@ -4,6 +4,6 @@
 namespace weft::kernels::fast {
 
 bool has_half_gemm() { return false; }
-void half_gemm(const HalfProduct&, const BFloat16*, const BFloat16*, float*) {}
+bool half_gemm(const HalfProduct&, const BFloat16*, const BFloat16*, float*) { return false; }
 
 }  // namespace weft::kernels::fast
