@@ -25,6 +25,9 @@ def value(code, names):
 
 
 class Dictionary(unittest.TestCase):
+    def tearDown(self):
+        weft.set_float32_matmul_precision("highest")  # a row of the page sets another
+
     def test_every_cell_gives_what_pytorch_gives(self):
         warnings.simplefilter("ignore")
         ours = {"weft": weft, "F": F, "nn": weft.nn, "m": weft}
