@@ -160,7 +160,8 @@ TEST_CASE("products on several threads at the same time have the bits that each 
             const auto a = randn({n, k}, rng).to_vector<float>(), b = randn({k, n}, rng).to_vector<float>();
             std::vector<float> first, c(n * n);
             for (int i = 0; i < 50000; ++i) {
-                kernels::fast::gemm<float, float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+                kernels::fast::gemm<float, float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0,
+                                                  {c.data(), n, 1});
                 if (i == 0) first = c;
                 if (std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0) ++different;
             }
@@ -170,7 +171,8 @@ TEST_CASE("products on several threads at the same time have the bits that each 
 }
 
 // Property P10.
-TEST_CASE("BLAS and oneDNN run on the task's thread alone, and the number of OpenMP's threads stays", "[threads]") {
+TEST_CASE("BLAS and oneDNN run on the task's thread alone, and the number of OpenMP's threads stays",
+          "[threads]") {
     const std::string precision = GENERATE("highest", "medium");
     const Threads two(2);
     const Tensor x = ones({600, 600});
