@@ -38,7 +38,7 @@ std::string get_float32_matmul_precision();
 //     const std::string precision = get_float32_matmul_precision();  // "medium"
 class [[nodiscard]] Float32MatmulPrecision {
 public:
-    explicit Float32MatmulPrecision(std::string_view precision);
+    explicit Float32MatmulPrecision(std::string_view precision);  // until it goes out of scope
 
 private:
     Scoped<bool> mode_;
