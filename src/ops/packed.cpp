@@ -45,6 +45,21 @@ Tensor rows_at(const CompactWeight& weight, const Tensor& ids) {
     return Tensor(rows);
 }
 
+namespace {
+
+// Whether products take this weight as it is: a matrix of bfloat16, while they round to that.
+bool is_operand(const Tensor& weight) {
+    return weight.defined() && weight.packed() == nullptr && weight.dtype() == kernels::operand_type(float32);
+}
+
+// y = x W, or y + x W.
+void multiply(const Array& y, const Array& x, const Array& w, bool adds) {
+    const kernels::Product product{y, kernels::operand(x), w, adds};
+    kernels::active().products({&product, 1});
+}
+
+}  // namespace
+
 Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight& w, const Tensor& bias,
                       const Shape& shape, std::int64_t rows) {
     if (x.dtype() != float32)
@@ -56,16 +71,22 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
         [&] {  // y = x Wᵀ + b
             const Tensor y = empty(shape, float32);
             if (bias.defined()) kernels::active().copy(y.array(), broadcast_view(bias.array(), shape));
-            kernels::active().packed_linear(as_rows(y.array(), rows), as_rows(x.array(), rows), w.matrix,
-                                            bias.defined());
+            const Array to = as_rows(y.array(), rows), from = as_rows(x.array(), rows);
+            if (is_operand(weight))
+                multiply(to, from, transposed_view(kernels::gemm_layout(weight.array()), 0, 1), bias.defined());
+            else
+                kernels::active().packed_linear(to, from, w.matrix, bias.defined());
             return FusedResult{y};
         },
         [w, rows](const Saved& saved, const Tensor& dy) {
             Grads grads(3);
             if (saved.needs_input_grad(0)) {
                 grads[0] = empty(saved[0].shape(), float32);  // dx = dy W
-                kernels::active().packed_linear_backward(as_rows(grads[0].array(), rows),
-                                                         as_rows(dy.array(), rows), w.matrix);
+                const Array to = as_rows(grads[0].array(), rows), from = as_rows(dy.array(), rows);
+                if (is_operand(saved[2]))
+                    multiply(to, from, kernels::gemm_layout(saved[2].array()), false);
+                else
+                    kernels::active().packed_linear_backward(to, from, w.matrix);
             }
             if (saved.needs_input_grad(1)) grads[1] = sum_to(dy, saved[1].shape());
             return grads;

@@ -83,11 +83,8 @@ Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_floating("linear", x);
-    // A weight in bfloat16 is an operand as it is where x is rounded to one.
-    const bool is_operand = weight.packed() == nullptr && weight.dtype() == bfloat16 &&
-                            kernels::operand_type(x.dtype()) == bfloat16;
-    const std::optional<CompactWeight> compact_weight = is_operand ? std::nullopt : compact(weight);
-    if (!compact_weight && !is_operand) check_same_dtype("linear", x, weight);
+    const std::optional<CompactWeight> compact_weight = compact(weight);
+    if (!compact_weight) check_same_dtype("linear", x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
         throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");

@@ -258,3 +258,45 @@ TEST_CASE("under medium, a weight that is stored in bfloat16 is an operand as it
         CHECK(distance(near_dx, slow_dx) < 1e-5 * largest(dx));
     }
 }
+
+TEST_CASE("forward and backward may run in different precisions, each in its own", "[medium]") {
+    Rng rng(12);
+    const Tensor x = randn({2, 32, 40}, rng), w = randn({40, 40}, rng), half = w.to(bfloat16);
+    const PackedMatrix blocks = pack(randn({40, 64}, rng), BlockFormat::Q8_0);
+    const Tensor wide = randn({32, 64}, rng);
+    const Tensor qkv = randn({2, 32, 120}, rng);
+    using In = const std::vector<Tensor>&;
+    const std::vector<std::pair<std::vector<Tensor>, std::function<Tensor(In)>>> forms{
+        {{x, w}, [](In in) { return matmul(in[0], in[1]); }},
+        {{x, w}, [](In in) { return linear(in[0], in[1]); }},
+        {{x}, [&](In in) { return linear(in[0], half); }},
+        {{wide}, [&](In in) { return linear(in[0], blocks); }},
+        {{x, w},
+         [](In in) {
+             return einsum("btc,cd->bdt", {in[0], in[1]});
+         }},
+        {{qkv}, [](In in) { return multi_head_attention(in[0], 4, {.mask = Mask::causal()}); }},
+    };
+    for (std::size_t form = 0; form < forms.size(); ++form)
+        for (const bool composed : {false, true})
+            for (const bool medium_first : {false, true}) {
+                CAPTURE(form, composed, medium_first);
+                const Composed path(composed);
+                const auto& [in, f] = forms[form];
+                const std::vector<Tensor> expected = run(f, in, Rng(13));
+                std::vector<Tensor> leaves;
+                for (const Tensor& t : in) leaves.push_back(t.clone().requires_grad_());
+                const char* const precisions[] = {"highest", "medium"};
+                Tensor y;
+                {
+                    const Float32MatmulPrecision forward(precisions[medium_first]);
+                    y = f(leaves);
+                }
+                Rng draws(13);
+                const Float32MatmulPrecision backward(precisions[!medium_first]);
+                (y * whole(y.shape(), draws)).sum().backward();
+                CHECK(distance(y, expected[0]) < 0.02 * largest(expected[0]));
+                for (std::size_t i = 0; i < leaves.size(); ++i)
+                    CHECK(distance(leaves[i].grad(), expected[i + 1]) < 0.02 * largest(expected[i + 1]));
+            }
+}
