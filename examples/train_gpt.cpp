@@ -72,19 +72,16 @@ Trained new_run(const Options& o, const text::Characters& tokenizer,
 
 Trained resumed_run(const Options& o, CLI::App& app) {
     const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
-    const training::Checkpoint last = load_checkpoint(path);
+    training::Checkpoint last = load_checkpoint(path);
     try {
         complete_from(last, app, o);
-        const auto micro_batch = last.number<std::int64_t>("micro_batch");
-        if (o.resume && o.first && o.micro_batch != micro_batch)
-            training::warn(words("the checkpoint was trained with --micro_batch ", micro_batch, "; with ",
-                                 o.micro_batch,
-                                 " the run continues, but not with the bits of one that never stopped"));
-        const std::string precision = last.metadata.contains("precision") ? last.meta("precision") : "highest";
-        if (o.resume && o.first && o.precision != precision)
-            training::warn(words("the checkpoint was trained with --precision ", precision, "; with ",
-                                 o.precision,
-                                 " the run continues, but not with the bits of one that never stopped"));
+        const auto warn_of_change = [&](const char* flag, const auto& then, const auto& now) {
+            if (o.resume && o.first && then != now)
+                training::warn(words("the checkpoint was trained with ", flag, " ", then, "; with ", now,
+                                     " the run continues, but not with the bits of one that never stopped"));
+        };
+        warn_of_change("--micro_batch", last.number<std::int64_t>("micro_batch"), o.micro_batch);
+        warn_of_change("--precision", last.meta("precision"), o.precision);
         Trained run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
         run.state.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
         run.text = last.number<std::uint64_t>("text_fingerprint");

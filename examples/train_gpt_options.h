@@ -187,7 +187,7 @@ inline io::Metadata settings_of(CLI::App& app) {
 // Takes the settings that the command line does not give from a checkpoint. IoError if one is missing or
 // invalid, or if they do not fit together; UsageError, listing every difference, if the command line gives
 // another model, and UsageError if what it gives does not fit the rest.
-inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app, const Options& o) {
+inline void complete_from(training::Checkpoint& checkpoint, CLI::App& app, const Options& o) {
     const auto all = settings(app);
     std::vector<std::string> given;
     for (const CLI::Option* option : all)
@@ -198,11 +198,10 @@ inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app,
         throw IoError(
             "train_gpt did not save it: it contains none of a run's settings; set --out to the folder of a "
             "run");
+    checkpoint.metadata.try_emplace("precision", "highest");  // which is younger than some runs
     std::string differences;
     for (CLI::Option* option : all) {
         const std::string name = option->get_single_name(), value = text_of(*option);
-        if (name == "precision" && !checkpoint.metadata.contains(name))
-            continue;  // it is younger than some runs
         const std::string& saved = checkpoint.meta(name);
         if (value == saved) continue;
         if (option->count() == 0) try {

@@ -28,7 +28,7 @@ enum Word : std::int64_t {
 
 struct Texts {
     Tensor ids;                      // (B, T + 1)
-    double best = 0, forgetful = 0;  // nats a word: of a reader who knows the rules, and of one who forgets
+    double best = 0, forgetful = 0;  // losses of two readers who know the rules, in nats a word
 };
 
 // Texts in which a thing goes from hand to hand: who got it gives it away next.

@@ -37,9 +37,10 @@ NamedTensors load_sharded_checkpoint(const fs::path& folder,
     const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
     std::error_code error;
     const auto announce = [&](const std::set<std::string>& files) {
+        if (!before_values) return;
         std::uint64_t bytes = 0;
         for (const std::string& file : files) bytes += InputFile(folder / file).size();
-        if (before_values) before_values(static_cast<std::int64_t>(bytes));
+        before_values(static_cast<std::int64_t>(bytes));
     };
     if (fs::exists(single, error)) {
         announce({"model.safetensors"});

@@ -164,8 +164,6 @@ bool is_matrix(const Array& x) {
     return by_rows || by_columns;
 }
 
-Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
-
 DType operand_type(DType type) { return rounds_operands && type == float32 ? bfloat16 : type; }
 
 Array dense_operand(const Array& x) {
@@ -173,9 +171,10 @@ Array dense_operand(const Array& x) {
     return type == x.dtype ? x : copy_of(x, type);
 }
 
-Array operand(const Array& x) {
-    if (operand_type(x.dtype) == x.dtype) return x;
-    // Copied in the order of its memory: the axes with the largest strides first.
+namespace {
+
+// x in bfloat16, copied in the order of its memory: the axes with the largest strides first.
+Array rounded(const Array& x) {
     std::vector<int> axes(static_cast<std::size_t>(x.rank()));
     std::iota(axes.begin(), axes.end(), 0);
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return x.strides[a] > x.strides[b]; });
@@ -184,10 +183,17 @@ Array operand(const Array& x) {
         ordered.shape[i] = x.shape[axes[static_cast<std::size_t>(i)]];
         ordered.strides[i] = x.strides[axes[static_cast<std::size_t>(i)]];
     }
-    const Array rounded = copy_of(ordered, bfloat16);
+    const Array copied = copy_of(ordered, bfloat16);
     Strides strides = x.strides;
-    for (int i = 0; i < x.rank(); ++i) strides[axes[static_cast<std::size_t>(i)]] = rounded.strides[i];
-    return view_of(rounded, x.shape, strides, 0);
+    for (int i = 0; i < x.rank(); ++i) strides[axes[static_cast<std::size_t>(i)]] = copied.strides[i];
+    return view_of(copied, x.shape, strides, 0);
+}
+
+}  // namespace
+
+Array operand(const Array& x) {
+    const Array y = operand_type(x.dtype) == x.dtype ? x : rounded(x);
+    return is_matrix(y) ? y : contiguous(y);
 }
 
 Array kept_operand(const Array& weight) {

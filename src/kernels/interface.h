@@ -241,18 +241,17 @@ PackedMatrix pack(const Array& w, BlockFormat format);
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
 
-// Whether the last two axes are stored by rows or by columns, which a product reads in place; x itself if they
-// are, else a contiguous copy.
+// Whether the last two axes are stored by rows or by columns, which a product reads in place.
 bool is_matrix(const Array& x);
-Array gemm_layout(const Array& x);
 
-// What a product reads of x: x itself, or under set_float32_matmul_precision("medium") a copy of float32 that
-// is rounded to bfloat16, with its axes in x's order in memory. That of a weight is kept, in its storage, until
-// the weight changes.
+// What a product reads of x, for which is_matrix holds: x itself or a contiguous copy, or under
+// set_float32_matmul_precision("medium") a copy of float32 that is rounded to bfloat16, with its axes in x's
+// order in memory. That of a weight is kept, in its storage, until the weight changes.
 DType operand_type(DType type);  // of what it reads
 Array operand(const Array& x);
-Array dense_operand(const Array& x);  // the copy is contiguous
 Array kept_operand(const Array& weight);
+// What attention reads of x: x itself, or a contiguous copy that is rounded.
+Array dense_operand(const Array& x);
 
 // ShapeError for a size that BLAS's 32-bit integers cannot hold.
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);

@@ -62,17 +62,17 @@ Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, c
 
 Decoder of_folder(const std::filesystem::path& folder, const PretrainedOptions& options) {
     const DecoderConfig config = pretrained_config(folder / "config.json", options);
-    const auto announce = [&](std::int64_t bytes) {
-        if (options.before_weights) options.before_weights(config, bytes);
-    };
+    std::function<void(std::int64_t)> announce;
+    if (options.before_weights) announce = [&](std::int64_t bytes) { options.before_weights(config, bytes); };
     return loaded(
         folder, config,
         [&] { return from_transformers(io::load_sharded_checkpoint(folder, announce), config); }, options);
 }
 
 io::Gguf read_gguf(const std::filesystem::path& path, const PretrainedOptions& options) {
+    if (!options.before_weights) return io::load_gguf(path);
     return io::load_gguf(path, [&](const io::Gguf& header, std::int64_t bytes) {
-        if (options.before_weights) options.before_weights(pretrained_config(header), bytes);
+        options.before_weights(pretrained_config(header), bytes);
     });
 }
 

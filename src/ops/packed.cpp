@@ -73,7 +73,7 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
             if (bias.defined()) kernels::active().copy(y.array(), broadcast_view(bias.array(), shape));
             const Array to = as_rows(y.array(), rows), from = as_rows(x.array(), rows);
             if (is_operand(weight))
-                multiply(to, from, transposed_view(kernels::gemm_layout(weight.array()), 0, 1), bias.defined());
+                multiply(to, from, transposed_view(kernels::operand(weight.array()), 0, 1), bias.defined());
             else
                 kernels::active().packed_linear(to, from, w.matrix, bias.defined());
             return FusedResult{y};
@@ -84,7 +84,7 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
                 grads[0] = empty(saved[0].shape(), float32);  // dx = dy W
                 const Array to = as_rows(grads[0].array(), rows), from = as_rows(dy.array(), rows);
                 if (is_operand(saved[2]))
-                    multiply(to, from, kernels::gemm_layout(saved[2].array()), false);
+                    multiply(to, from, kernels::operand(saved[2].array()), false);
                 else
                     kernels::active().packed_linear_backward(to, from, w.matrix);
             }

@@ -37,9 +37,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::active().matmul(y,
-                             broadcast_view(kernels::gemm_layout(kernels::operand(a.array())), matrices(m, k)),
-                             broadcast_view(kernels::gemm_layout(kernels::operand(b.array())), matrices(k, n)));
+    kernels::active().matmul(y, broadcast_view(kernels::operand(a.array()), matrices(m, k)),
+                             broadcast_view(kernels::operand(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
         "matmul", Tensor(std::move(y)), {a, b}, {a, b},
@@ -101,8 +100,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         "linear", {x, weight, bias},
         [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },
         [&] {  // y = x Wᵀ + b
-            const Array y = make_array(shape, x.dtype()),
-                        w = kernels::gemm_layout(kernels::kept_operand(weight.array()));
+            const Array y = make_array(shape, x.dtype()), w = kernels::kept_operand(weight.array());
             if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
             const kernels::Product product{as_rows(y, rows), kernels::operand(as_rows(x.array(), rows)),
                                            transposed_view(w, 0, 1), bias.defined()};
@@ -117,8 +115,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
             std::vector<kernels::Product> products;
             if (saved.needs_input_grad(0)) {
                 grads[0] = empty(x.shape(), x.dtype());
-                products.push_back({as_rows(grads[0].array(), rows), d,
-                                    kernels::gemm_layout(kernels::kept_operand(weight.array()))});
+                products.push_back({as_rows(grads[0].array(), rows), d, kernels::kept_operand(weight.array())});
             }
             if (saved.needs_input_grad(1)) {
                 grads[1] = empty(weight.shape(), x.dtype());

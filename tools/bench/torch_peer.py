@@ -4,8 +4,8 @@
     torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile] [--autocast] [--weights bfloat16]
 
 With --compile the model is compiled by torch.compile, which needs a C++ compiler, and decode's weights are frozen into
-it; compiling belongs to the warm-up. With --autocast the forward
-pass of training runs under torch.autocast, in bfloat16 where PyTorch deems it safe. With --weights bfloat16 all of decode is computed in bfloat16.
+it; compiling belongs to the warm-up. With --autocast the forward pass of training runs under torch.autocast, in
+bfloat16 where PyTorch deems it safe. With --weights bfloat16 all of decode is computed in bfloat16.
 B batch, T tokens, S keys of a cache, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
 """
 import argparse

@@ -1,7 +1,8 @@
 // Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
-//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P] [--weights FORMAT] [--precision
-//     medium] weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
+//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P] [--weights FORMAT]
+//                         [--precision medium]
+//     weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

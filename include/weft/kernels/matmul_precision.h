@@ -14,13 +14,13 @@ namespace weft {
 // norms, losses and optimisers stay float32, whose range bfloat16 has, so no loss needs scaling. A finite
 // operand from 3.39e38 on becomes infinite. float64 is as before.
 //
-// Where oneDNN was found when Weft was built and the processor has instructions for bfloat16 (AVX512-BF16,
-// AMX), such products run several times as fast; elsewhere they mean the same and gain nothing, which the first
-// "medium" of a process says once on std::cerr. Those instructions may take subnormal numbers for 0. A rounded
-// weight is kept, half as large beside it, until it changes. Bits are equal at every number of threads. The
-// words are those of torch.set_float32_matmul_precision, whose setting belongs to the process; PyTorch's "high"
-// is refused, with ValueError, as any other word. (Kalamkar et al., "A study of bfloat16 for deep learning
-// training", 2019.)
+// Where oneDNN 2.6 is there, when Weft is built and when the program runs, and the processor has instructions
+// for bfloat16 (AVX512-BF16, AMX), such products run several times as fast; elsewhere they mean the same and
+// gain nothing, which the first "medium" of a process says once on std::cerr. Those instructions may take
+// subnormal numbers for 0. A rounded weight is kept, half as large beside it, until it changes. Bits are equal
+// at every number of threads. The words are those of torch.set_float32_matmul_precision, whose setting belongs
+// to the process; PyTorch's "high" is refused, with ValueError, as any other word. (Kalamkar et al., "A study
+// of bfloat16 for deep learning training", 2019.)
 //
 //     set_float32_matmul_precision("medium");
 //     const Tensor y = matmul(full({1, 1}, 1.01), ones({1, 1}));  // 1.0078125: 1.01 with 8 bits

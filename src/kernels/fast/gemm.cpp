@@ -129,21 +129,17 @@ Cut cut(const Sized<T, E>& p, std::size_t products) {
     // A block more along m copies b once more, a block more along n copies a. Measured: 20 for each element,
     // but 12 or 9 for b where b or a alone is transposed, and 3 for a beside a transposed b, which is how
     // linear has them.
-    // Multiply-adds in bfloat16 are several times as fast as copying.
-    const double half = std::is_same_v<T, E> ? 1 : cost_of_half;
-    const double cost_m = half * (ta == tb ? 20
-                                  : tb     ? 12
-                                           : 9),
-                 cost_n = half * (tb && !ta ? 3 : 20), cost_k = half * 24;
+    const double cost_m = ta == tb ? 20 : tb ? 12 : 9, cost_n = tb && !ta ? 3 : 20, cost_k = 24;
+    const double copying = std::is_same_v<T, E> ? 1 : cost_of_half;
     const std::int64_t work = p.m * p.n * p.k,
                        most = std::min(most_blocks / static_cast<std::int64_t>(products), work / least_block);
     const double gain = work < medium_product || work >= large_product ? gain_of_tasks : gain_of_medium;
     Cut c;
     while (2 * c.blocks() <= most) {
-        const auto cost = [](double each, std::int64_t size, std::int64_t parts) {
+        const auto cost = [copying](double each, std::int64_t size, std::int64_t parts) {
             return size < 2 * parts * block_multiple
                        ? INFINITY
-                       : each * static_cast<double>(parts) / static_cast<double>(size);
+                       : copying * each * static_cast<double>(parts) / static_cast<double>(size);
         };
         const double m = cost(cost_m, p.m, c.m), n = cost(cost_n, p.n, c.n),
                      k = p.m * p.n > largest_part ? INFINITY : cost(c.k == 1 ? 2 * cost_k : cost_k, p.k, c.k),

@@ -22,45 +22,36 @@ constexpr std::size_t most_primitives = 512;  // that a thread keeps, by the siz
 // What is called of it. Never unloaded, because threads may outlive main.
 class Library {
     void* const handle_ = ::dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
-    template <class Function>
-    Function find(const char* name) const {
-        return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(::dlsym(handle_, name));
-    }
+    struct Symbol {  // becomes a pointer to the function that it is assigned to
+        void* address;
+        template <class Function>
+        operator Function*() const {
+            return reinterpret_cast<Function*>(address);
+        }
+    };
+    Symbol find(const char* name) const { return {handle_ == nullptr ? nullptr : ::dlsym(handle_, name)}; }
 
 public:
-    using Version = decltype(&dnnl_version);
-    using Isa = decltype(&dnnl_get_effective_cpu_isa);
     const OpenMP openmp{handle_};
-    decltype(&dnnl_memory_desc_init_by_strides) const describe =
-        find<decltype(describe)>("dnnl_memory_desc_init_by_strides");
-    decltype(&dnnl_matmul_desc_init) const describe_matmul =
-        find<decltype(describe_matmul)>("dnnl_matmul_desc_init");
-    decltype(&dnnl_primitive_attr_create) const create_attributes =
-        find<decltype(create_attributes)>("dnnl_primitive_attr_create");
-    decltype(&dnnl_primitive_attr_destroy) const destroy_attributes =
-        find<decltype(destroy_attributes)>("dnnl_primitive_attr_destroy");
-    decltype(&dnnl_primitive_attr_set_scratchpad_mode) const set_scratchpad =
-        find<decltype(set_scratchpad)>("dnnl_primitive_attr_set_scratchpad_mode");
-    decltype(&dnnl_primitive_attr_set_post_ops) const set_post_ops =
-        find<decltype(set_post_ops)>("dnnl_primitive_attr_set_post_ops");
-    decltype(&dnnl_post_ops_create) const create_post_ops =
-        find<decltype(create_post_ops)>("dnnl_post_ops_create");
-    decltype(&dnnl_post_ops_destroy) const destroy_post_ops =
-        find<decltype(destroy_post_ops)>("dnnl_post_ops_destroy");
-    decltype(&dnnl_post_ops_append_sum) const append_sum =
-        find<decltype(append_sum)>("dnnl_post_ops_append_sum");
-    decltype(&dnnl_primitive_desc_create) const create_description =
-        find<decltype(create_description)>("dnnl_primitive_desc_create");
-    decltype(&dnnl_primitive_desc_destroy) const destroy_description =
-        find<decltype(destroy_description)>("dnnl_primitive_desc_destroy");
-    decltype(&dnnl_primitive_desc_query_md) const query = find<decltype(query)>("dnnl_primitive_desc_query_md");
-    decltype(&dnnl_primitive_create) const create = find<decltype(create)>("dnnl_primitive_create");
-    decltype(&dnnl_primitive_destroy) const destroy = find<decltype(destroy)>("dnnl_primitive_destroy");
-    decltype(&dnnl_primitive_execute) const execute = find<decltype(execute)>("dnnl_primitive_execute");
-    decltype(&dnnl_memory_create) const create_memory = find<decltype(create_memory)>("dnnl_memory_create");
-    decltype(&dnnl_memory_destroy) const destroy_memory = find<decltype(destroy_memory)>("dnnl_memory_destroy");
-    decltype(&dnnl_memory_set_data_handle) const set_memory =
-        find<decltype(set_memory)>("dnnl_memory_set_data_handle");
+    decltype(dnnl_memory_desc_init_by_strides)* const describe = find("dnnl_memory_desc_init_by_strides");
+    decltype(dnnl_matmul_desc_init)* const describe_matmul = find("dnnl_matmul_desc_init");
+    decltype(dnnl_primitive_attr_create)* const create_attributes = find("dnnl_primitive_attr_create");
+    decltype(dnnl_primitive_attr_destroy)* const destroy_attributes = find("dnnl_primitive_attr_destroy");
+    decltype(dnnl_primitive_attr_set_scratchpad_mode)* const set_scratchpad =
+        find("dnnl_primitive_attr_set_scratchpad_mode");
+    decltype(dnnl_primitive_attr_set_post_ops)* const set_post_ops = find("dnnl_primitive_attr_set_post_ops");
+    decltype(dnnl_post_ops_create)* const create_post_ops = find("dnnl_post_ops_create");
+    decltype(dnnl_post_ops_destroy)* const destroy_post_ops = find("dnnl_post_ops_destroy");
+    decltype(dnnl_post_ops_append_sum)* const append_sum = find("dnnl_post_ops_append_sum");
+    decltype(dnnl_primitive_desc_create)* const create_description = find("dnnl_primitive_desc_create");
+    decltype(dnnl_primitive_desc_destroy)* const destroy_description = find("dnnl_primitive_desc_destroy");
+    decltype(dnnl_primitive_desc_query_md)* const query = find("dnnl_primitive_desc_query_md");
+    decltype(dnnl_primitive_create)* const create = find("dnnl_primitive_create");
+    decltype(dnnl_primitive_destroy)* const destroy = find("dnnl_primitive_destroy");
+    decltype(dnnl_primitive_execute)* const execute = find("dnnl_primitive_execute");
+    decltype(dnnl_memory_create)* const create_memory = find("dnnl_memory_create");
+    decltype(dnnl_memory_destroy)* const destroy_memory = find("dnnl_memory_destroy");
+    decltype(dnnl_memory_set_data_handle)* const set_memory = find("dnnl_memory_set_data_handle");
 
     // What every product needs; null where products in bfloat16 are not to be had: no library, one of another
     // edition or with a team of its own, or a processor without the instructions.
@@ -68,14 +59,14 @@ public:
     dnnl_stream_t stream = nullptr;
 
     Library() {
-        const auto version = find<Version>("dnnl_version");
-        const auto isa = find<Isa>("dnnl_get_effective_cpu_isa");
+        decltype(dnnl_version)* const version = find("dnnl_version");
+        decltype(dnnl_get_effective_cpu_isa)* const isa = find("dnnl_get_effective_cpu_isa");
         if (version == nullptr || isa == nullptr || version()->major != 2 || version()->minor < 6) return;
         constexpr unsigned needed = dnnl_cpu_isa_avx512_core_bf16;  // a bit for each set of instructions
         if ((static_cast<unsigned>(isa()) & needed) != needed) return;
         if (version()->cpu_runtime != DNNL_RUNTIME_OMP && version()->cpu_runtime != DNNL_RUNTIME_SEQ) return;
-        const auto make_engine = find<decltype(&dnnl_engine_create)>("dnnl_engine_create");
-        const auto make_stream = find<decltype(&dnnl_stream_create)>("dnnl_stream_create");
+        decltype(dnnl_engine_create)* const make_engine = find("dnnl_engine_create");
+        decltype(dnnl_stream_create)* const make_stream = find("dnnl_stream_create");
         if (make_engine(&engine, dnnl_cpu, 0) == dnnl_success)
             make_stream(&stream, engine, dnnl_stream_default_flags);
     }
