@@ -123,15 +123,9 @@ const Texts& unseen() {
     return found;
 }
 
-// The values without those of the head, which is tied to the embedding.
-nn::NamedTensors tied(nn::NamedTensors state) {
-    std::erase_if(state, [](const auto& named) { return named.first == "lm_head.weight"; });
-    return state;
-}
-
 double unseen_loss(const lm::DecoderConfig& config, const nn::NamedTensors& state) {
     const NoGrad off;
-    return loss_of(lm::Decoder(config, tied(state)), unseen().ids).item();
+    return loss_of(lm::Decoder(config, state), unseen().ids).item();
 }
 
 // f(1) … f(5), at the same time where there are processors.
@@ -361,7 +355,7 @@ void break_it() {
     std::printf("\n");
     const text::Ids prompt = unseen().ids[0].slice(0, 0, 8).to_vector<std::int64_t>();
     for (const double base : {100.0, 200.0, 500.0, 10000.0}) {
-        const lm::Decoder model(rotary_gpt(base), tied(states[3]));
+        const lm::Decoder model(rotary_gpt(base), states[3]);
         const text::Ids more =
             lm::generate(model, prompt, {.max_new_tokens = 16, .sampling = {.temperature = 0}});
         std::printf("base %5.0f, loss %.2f: %s | %s\n", base, unseen_loss(rotary_gpt(base), states[3]),
@@ -487,7 +481,7 @@ void wrong_in_four_ways(const lm::Pretrained& published) {
         for (const nn::RotaryPairs pairs : {nn::RotaryPairs::halves, nn::RotaryPairs::neighbours}) {
             lm::DecoderConfig config = published.model.config;
             config.layers = {{.rotary = nn::RotaryOptions{.base = base, .pairs = pairs}}};
-            const lm::Decoder model(config, tied(published.model.state_dict()));
+            const lm::Decoder model(config, published.model.state_dict());
             const text::Ids more =
                 lm::generate(model, prompt, {.max_new_tokens = 8, .sampling = {.temperature = 0}});
             std::printf("base %6.0f, %-10s %.3f nats a token: %s\n", base,

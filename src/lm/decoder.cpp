@@ -87,7 +87,7 @@ DecoderState checked_state(const DecoderConfig& config, const nn::NamedTensors& 
         throw ValueError("Decoder: ", state.size(), " tensors are too few for ", config.num_layers, " layers");
     std::map<std::string, Tensor> left;
     ErrorList wrong;
-    for (const auto& [name, value] : state)
+    for (const auto& [name, value] : without_tied_head(state, config))
         if (!left.emplace(name, value).second) wrong.add("repeated: " + name);
     nn::NamedTensors fitting;
     for (const auto& [name, shape, is_weight] : decoder_parameters(config)) {

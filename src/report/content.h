@@ -93,12 +93,13 @@ struct PackedTensor {
     std::string values;  // little-endian
 };
 struct PackedModel {
-    lm::GPTConfig config;
+    lm::DecoderConfig config;
     std::string vocabulary;
     std::int64_t parameters = 0, max_parameters = 0;
     std::vector<PackedTensor> tensors;  // none if there are more parameters than max_parameters
 };
-PackedModel pack(const lm::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters);
+PackedModel pack(const lm::LanguageModel& model, const text::Characters& tokenizer,
+                 std::int64_t max_parameters);
 PageModel unpack(const PackedModel& model);
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 

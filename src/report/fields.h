@@ -1,8 +1,10 @@
 // Fields of the page's two JSONs, by which each is written and read.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "report/content.h"
 #include "weft/base/utf8.h"
@@ -41,16 +43,37 @@ struct Fields {
     bool reading;
 
     bool has(const char* name) const { return !reading || json.contains(name); }
-    Fields of(const char* name) const { return {reading ? json.at(name) : json[name], reading}; }
-    void plain(auto key, auto& value) const {  // converted by the JSON library
+    Fields of(auto key) const { return {reading ? json.at(key) : json[key], reading}; }
+    void plain(auto& value) const {  // converted by the JSON library
         if (reading)
-            json.at(key).get_to(value);
+            json.get_to(value);
         else
-            json[key] = value;
+            json = value;
     }
+    void plain(auto key, auto& value) const { of(key).plain(value); }
     void whole(auto key, auto& numbers, std::int64_t low = 0, std::int64_t high = last_step) const {
         if (reading) check_whole(json.at(key), low, high);
         plain(key, numbers);
+    }
+    // An enumerator, by its place among these names.
+    template <class E, std::size_t n>
+    void word(const char* key, E& value, const char* const (&names)[n]) const {
+        std::string name = names[reading ? 0 : static_cast<std::size_t>(value)];
+        plain(key, name);
+        const auto found = std::ranges::find(names, name);
+        if (found == std::end(names))
+            refuse("it has \"" + excerpt(name) + "\" as " + key + ", which is none of the options");
+        value = static_cast<E>(found - std::begin(names));
+    }
+    // null in place of nothing, else what `describe(fields, value)` describes.
+    template <class T, class Describe>
+    void optional(const char* key, std::optional<T>& value, const Describe& describe) const {
+        const Fields f = of(key);
+        if (reading ? f.json.is_null() : !value) return value.reset();
+        describe(f, value ? *value : value.emplace());
+    }
+    void optional(const char* key, std::optional<double>& value) const {
+        optional(key, value, [](Fields f, double& number) { f.plain(number); });
     }
     void base64(std::string& bytes) const {
         if (!reading)

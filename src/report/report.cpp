@@ -215,14 +215,15 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     }
 }
 
-void Report::model(const lm::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters) {
-    content_->model = pack(gpt, tokenizer, max_parameters);
+void Report::model(const lm::LanguageModel& model, const text::Characters& tokenizer,
+                   std::int64_t max_parameters) {
+    content_->model = pack(model, tokenizer, max_parameters);
 }
 
 PageModel Report::model() const {
     if (!content_->model || content_->model->tensors.empty())
         throw ValueError(
-            "report: the page carries no weights; add them with model(gpt, tokenizer, max_parameters)");
+            "report: the page carries no weights; add them with model(model, tokenizer, max_parameters)");
     return unpack(*content_->model);
 }
 

@@ -157,10 +157,11 @@ void RunReport::save(bool running) {
     page.fact("system",
               line_of("/etc/os-release", "PRETTY_NAME").value_or(system.sysname) + ", " + system.machine);
     page.parameters(model_);
-    const lm::GPT* gpt = model_.target<lm::GPT>();
     const text::Characters* characters = tokenizer_.characters();
-    if (gpt != nullptr && characters != nullptr && gpt->config.attention == nn::AttentionConfig{})
-        page.model(*gpt, *characters, options_.max_parameters);
+    const lm::GPT* gpt = model_.target<lm::GPT>();
+    const bool is_decoder =
+        gpt != nullptr ? gpt->config.attention.d_v == 0 : model_.target<lm::Decoder>() != nullptr;
+    if (characters != nullptr && is_decoder) page.model(model_, *characters, options_.max_parameters);
     saved_ = Clock::now();
     page.save(path_);
 }

@@ -203,7 +203,7 @@ TEST_CASE("header example: Report::model", "[header-examples]") {
     report.model(gpt, tokenizer);
     report.save("report.html");
     const report::PageModel page = report::Report::load("report.html").model();
-    const Tensor logits = page.gpt(ids);  // (T, V), as the page computes them
+    const Tensor logits = page.decoder(ids);  // (T, V), as the page computes them
     CHECK(logits.shape() == Shape{4, 4});
     CHECK(page.tokenizer.vocabulary() == "ehlo");
 }

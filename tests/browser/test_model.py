@@ -86,6 +86,13 @@ class ModelTest(ReportCase):
         subprocess.run([self.build / "tests/page_model", "--make", page], check=True)
         self.agree(page, ["abc <&> h", "🧵 漢 é\tλ\n", "h" * 24, "a", "fade & cafe\n" * 2])
 
+    def test_decoders_of_drawn_options_agree_with_weft(self):
+        for number in range(20):
+            with self.subTest(number):
+                page = self.folder / "made.html"
+                subprocess.run([self.build / "tests/page_model", "--make", page, str(number)], check=True)
+                self.agree(page, ["abc <&> h", "h" * 24, "fade & cafe\n" * 2])
+
     def test_the_page_shows_what_weft_computes(self):
         self.browser.open(self.page, **DESKTOP)
         text = TEXTS[3]

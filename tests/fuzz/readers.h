@@ -279,7 +279,7 @@ inline std::string page_model(const std::string& model) {
         const std::string again = report.html();
         require(report::Report::load(File(again).path()).html() == again, "the same page after writing");
         const report::PageModel found = report.model();
-        const Tensor logits = found.gpt(zeros({1}, int64));  // (1, V)
+        const Tensor logits = found.decoder(zeros({1}, int64));  // (1, V)
         require(logits.size(-1) == found.tokenizer.vocab_size(), "a logit for each character");
     });
 }

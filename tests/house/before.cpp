@@ -80,7 +80,7 @@ std::string names_before() {
     report.run(viz::ReportRun{.steps = 1});
     report.model(model, tokenizer);
     const viz::PageModel page = report.model();
-    if (page.gpt.num_parameters() != model.num_parameters()) said += "?";
+    if (page.decoder.num_parameters() != model.num_parameters()) said += "?";
 
     dist::Group group;
     const std::vector<training::Batch> batches{{tensor({{0, 1}}), tensor({{1, 0}})}};

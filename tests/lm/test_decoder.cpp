@@ -300,6 +300,18 @@ TEST_CASE("each option of a published model matters: without it, its logits are 
     }
 }
 
+TEST_CASE("a Decoder is made of its own state_dict, which lists a tied head, too", "[lm][decoder]") {
+    Rng rng(2);
+    const lm::Decoder model({.vocab_size = 7, .num_layers = 1, .num_heads = 2, .d_model = 8}, rng);
+    nn::NamedTensors state = model.state_dict();
+    const auto head = std::ranges::find(state, "lm_head.weight", &nn::NamedTensors::value_type::first);
+    REQUIRE(head != state.end());
+    const Tensor ids = tensor({{0, 3, 6}});  // (1, 3)
+    CHECK(source::same_bits(lm::Decoder(model.config, state)(ids), model(ids)));
+    head->second = head->second.detach() + 1.0;
+    CHECK_THROWS_WITH(lm::Decoder(model.config, state), Catch::Contains("lm_head.weight: its values differ"));
+}
+
 TEST_CASE("a Decoder with a GPT's options has its bits", "[lm][decoder]") {
     const NoGrad off;
     for (const bool bias : {false, true})

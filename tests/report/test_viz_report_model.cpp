@@ -28,9 +28,16 @@ lm::GPT small_gpt() {
                    rng);
 }
 
-Report with_model(const lm::GPT& gpt) {
+struct Next {  // a model of its own kind
+    struct {
+        std::int64_t vocab_size = 14, block_size = 8;
+    } config;
+    Tensor operator()(const Tensor& ids) const { return one_hot(ids, 14).to(float32); }  // (B, T) → (B, T, V)
+};
+
+Report with_model(const lm::LanguageModel& model) {
     Report report("run");
-    report.model(gpt, text::Characters(letters));
+    report.model(model, text::Characters(letters));
     return report;
 }
 
@@ -41,7 +48,7 @@ std::vector<float> carried(std::vector<float> values) {
     values.resize(8 * 12);
     const NoGrad no_grad;
     gpt.position_embedding.weight.copy_(from_vector(values, {8, 12}));
-    std::vector<float> found = with_model(gpt).model().gpt.position_embedding.weight.to_vector<float>();
+    std::vector<float> found = with_model(gpt).model().decoder.embed_positions.weight.to_vector<float>();
     found.resize(count);
     return found;
 }
@@ -108,17 +115,58 @@ TEST_CASE("a page's model computes with the page's values, and stays when the pa
     CHECK(loaded.html() == report.html());
     const report::PageModel page = loaded.model();
     CHECK(page.tokenizer.vocabulary() == text::Characters(letters).vocabulary());
-    CHECK(page.gpt.config.layer_norm_eps == 1e-3);
-    CHECK_FALSE(page.gpt.training());
+    CHECK(page.decoder.config.norm_eps == 1e-3);
+    CHECK_FALSE(page.decoder.training());
     const Tensor ids = from_vector(page.tokenizer.encode("fade 漢🧵"), {7});  // (7,)
     const NoGrad no_grad;
-    const std::vector<float> ours = gpt(ids).to_vector<float>(), theirs = page.gpt(ids).to_vector<float>();
+    const std::vector<float> ours = gpt(ids).to_vector<float>(), theirs = page.decoder(ids).to_vector<float>();
     double worst = 0;
     for (std::size_t i = 0; i < ours.size(); ++i)
         worst = std::max(worst, std::fabs(static_cast<double>(ours[i]) - theirs[i]));
     CHECK(worst > 0);
     CHECK(worst < 5e-3);
-    CHECK(with_model(page.gpt).html() == report.html());  // rounding again changes nothing
+    CHECK(with_model(page.decoder).html() == report.html());  // rounding again changes nothing
+}
+
+TEST_CASE("a page's Decoder has its options again, and computes the same", "[viz][report]") {
+    Rng rng(4);
+    lm::DecoderConfig config{.vocab_size = 14,
+                             .block_size = 8,
+                             .num_layers = 2,
+                             .num_heads = 4,
+                             .num_kv_heads = 2,
+                             .d_model = 16,
+                             .norm = lm::NormKind::rms_plus_one,
+                             .norm_place = lm::NormPlace::around,
+                             .qk_norm = true,
+                             .layers = {{.window = 3}, {.rotary = std::nullopt}},
+                             .attention_scale = 0.3,
+                             .attention_softcap = 20,
+                             .activation = lm::Activation::gelu,
+                             .tied_head = false};
+    nn::RotaryScaling& scaling = config.layers[0].rotary->scaling;
+    scaling = {
+        .kind = nn::RotaryScaling::longrope, .factor = 4, .original_length = 300, .short_factor = {1, 2}};
+    scaling.long_factor = {3, 4}, scaling.attention_factor = 1.25;
+    const lm::Decoder decoder(config, rng);
+    const Scratch folder;
+    const Report report = with_model(decoder);
+    report.save(folder / "report.html");
+    const Report loaded = Report::load(folder / "report.html");
+    CHECK(loaded.html() == report.html());
+    const report::PageModel page = loaded.model();
+    CHECK(page.decoder.config == decoder.config);
+    const Tensor ids = from_vector(page.tokenizer.encode("fade 漢🧵"), {7});  // (7,)
+    const NoGrad no_grad;
+    const std::vector<float> ours = decoder(ids).to_vector<float>(),
+                             theirs = page.decoder(ids).to_vector<float>();
+    for (std::size_t i = 0; i < ours.size(); ++i) CHECK(std::fabs(ours[i] - theirs[i]) < 5e-3F);
+    // Weights of half size and in blocks are values like others; float16 holds those of the page exactly.
+    const nn::NamedTensors state = decoder.state_dict();
+    nn::NamedTensors half;
+    for (const auto& [name, value] : state)
+        half.emplace_back(name, value.rank() == 2 ? value.to(float16) : value);
+    CHECK(with_model(lm::Decoder(config, half)).html() == report.html());
 }
 
 TEST_CASE("weights above the limit are left out, and the page says so", "[viz][report]") {
@@ -128,7 +176,7 @@ TEST_CASE("weights above the limit are left out, and the page says so", "[viz][r
     CHECK(model_json(report.html()) == json::object());
     CHECK(report_data(report)["has_model"] == false);
     CHECK(message_of<ValueError>([&] { report.model(); }) ==
-          "report: the page carries no weights; add them with model(gpt, tokenizer, max_parameters)");
+          "report: the page carries no weights; add them with model(model, tokenizer, max_parameters)");
     report.model(gpt, text::Characters(letters), gpt.num_parameters() - 1);
     const json model = model_json(report.html());
     CHECK(model["tensors"].empty());
@@ -144,23 +192,34 @@ TEST_CASE("weights above the limit are left out, and the page says so", "[viz][r
         message_of<ValueError>([&] { report.model(gpt, text::Characters("abc")); }) ==
         "report: the tokenizer has 3 characters, but the model's vocab_size is 14; give the tokenizer that the "
         "model was trained with");
+    CHECK(message_of<ValueError>([&] { report.model(Next{}, text::Characters(letters)); }) ==
+          "report: the page runs a GPT or a Decoder; leave another model out");
     Rng rng(1);
-    const lm::GPT turned({.vocab_size = 14, .attention = {.rotary_base = 100}}, rng);
-    CHECK(message_of<ValueError>([&] { report.model(turned, text::Characters(letters)); }) ==
-          "report: the page computes attention of as many heads of keys as of queries, with learned positions; "
-          "leave the model out, or make the GPT without config.attention");
+    nn::RotaryOptions changing{
+        .scaling = {.kind = nn::RotaryScaling::dynamic, .factor = 2, .original_length = 255}};
+    lm::DecoderConfig config{.vocab_size = 14, .num_layers = 1, .layers = {{.rotary = changing}}};
+    CHECK(message_of<ValueError>([&] { report.model(lm::Decoder(config, rng), text::Characters(letters)); }) ==
+          "report: the page computes up to 256 tokens, among which the rotary angles of this model change with "
+          "the length; leave the model out");
+    config.layers[0].rotary->scaling.original_length = 256;
+    CHECK_NOTHROW(Report("").model(lm::Decoder(config, rng), text::Characters(letters)));
     CHECK(model_json(report.html())["tensors"].size() == gpt.named_parameters().size());  // the one before
 }
 
 TEST_CASE("a page whose model was changed is refused by what is wrong with it", "[viz][report][refusals]") {
-    CHECK(contains(refusal("/format", "weft model 2"), "its format is \"weft model 2\", not \"weft model 1\""));
+    CHECK(contains(refusal("/format", "weft model 3"), "its format is \"weft model 3\", not \"weft model 2\""));
     CHECK(contains(refusal("/config/num_layers", -1), "it has -1 instead of a whole number in 1 … 2147483647"));
     CHECK(contains(refusal("/config/d_model", 1e300), "instead of a whole number"));
     CHECK(contains(refusal("/config/num_layers", 2'000'000'000), "too few for 2000000000 layers"));
-    CHECK(contains(refusal("/config/vocab_size", 2'000'000'000), "token_embedding.weight"));
-    CHECK(contains(refusal("/config/block_size", 9), "position_embedding.weight"));
-    CHECK(contains(refusal("/config/num_heads", 5), "d_model 12"));
-    CHECK(contains(refusal("/config/layer_norm_eps", -1), "eps"));
+    CHECK(contains(refusal("/config/vocab_size", 2'000'000'000), "embed_tokens.weight"));
+    CHECK(contains(refusal("/config/block_size", 9), "embed_positions.weight"));
+    CHECK(contains(refusal("/config/num_heads", 5), "5 query heads cannot share 3"));
+    CHECK(contains(refusal("/config/norm_eps", -1), "eps"));
+    const json layer = model_json(with_model(small_gpt()).html())["config"]["layers"][0];
+    CHECK(contains(refusal("/config/norm", "batch"), "it has \"batch\" as norm, which is none of the options"));
+    CHECK(contains(refusal("/config/layers", json(3, layer)), "options of 3 layers for 2 blocks"));
+    CHECK(contains(refusal("/config/layers/0/window", 0), "it has 0 instead of a whole number in 1"));
+    CHECK(contains(refusal("/config/attention_scale", "wide"), "type must be number"));
     CHECK(contains(refusal("/vocabulary", "abc"), "the tokenizer has 3 characters"));
     CHECK(contains(refusal("/tensors/0/values", "AAAA"), "3 bytes instead of 168 numbers"));
     CHECK(contains(refusal("/tensors/0/values", "*"), "invalid base64"));
@@ -184,7 +243,7 @@ TEST_CASE("the page of a run carries the model as it is when it is saved", "[viz
         return Report::load(folder / "report.html");
     };
     const report::PageModel page = saved(text::Characters(letters), 4'000'000).model();
-    CHECK(page.gpt.token_embedding.weight.to_vector<float>() == std::vector<float>(14 * 12, 0.25F));
+    CHECK(page.decoder.embed_tokens.weight.to_vector<float>() == std::vector<float>(14 * 12, 0.25F));
     CHECK_THROWS_AS(saved(text::Characters(letters), 10).model(), ValueError);
     CHECK(report_data(saved(text::Bytes(), 4'000'000))["has_model"] == false);  // not of characters
 }

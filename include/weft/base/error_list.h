@@ -1,14 +1,17 @@
-// Internal: A list of errors, one per line: the first 20, and the number of the others.
+// Internal: A list of errors, one per line: the first 20, and the number of the others. Names in them may come
+// from a file, so hidden characters are shown as escapes.
 #pragma once
 
 #include <string>
+
+#include "weft/base/utf8.h"
 
 namespace weft {
 
 class ErrorList {
 public:
     void add(const std::string& line) {
-        if (++count_ <= max_shown) lines_ += "\n  " + line;
+        if (++count_ <= max_shown) lines_ += "\n  " + excerpt(line, 300);
     }
     bool empty() const { return count_ == 0; }
     std::string str() const {

@@ -187,8 +187,8 @@ struct Decoder : nn::Module {
     // refuses.
     explicit Decoder(const DecoderConfig& config, Rng& rng = default_rng());
     // Made of the tensors in `state`, which have the names and shapes of decoder_parameters, without copying
-    // them; weights may be half or in blocks. ValueError with a line for each missing, unexpected or repeated
-    // name, wrong shape and wrong type.
+    // them; weights may be half or in blocks. A tied head may be there, too, with the embedding's values.
+    // ValueError with a line for each missing, unexpected or repeated name, wrong shape and wrong type.
     Decoder(const DecoderConfig& config, const nn::NamedTensors& state);
 
     Tensor operator()(const Tensor& ids, const DecoderPassOptions& options = {}) const;  // (B, T) → (B, T, V)

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/lm/gpt.h"
+#include "weft/lm/decoder.h"
+#include "weft/lm/language_model.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft::report {
@@ -31,7 +32,7 @@ struct ReportRun {
 
 // The model that a page carries, with the values that the page has.
 struct PageModel {
-    lm::GPT gpt;                 // in evaluation mode
+    lm::Decoder decoder;         // in evaluation mode
     text::Characters tokenizer;  // tokenizer of the model's characters
 };
 
@@ -107,14 +108,15 @@ public:
     // of itself, or of 2⁻¹⁴ if it is smaller; where a tensor's largest magnitude is above 65504, below 2⁻¹⁴
     // (and not 0) or not finite, it stays float32. A parameter takes 2.7 bytes of the page, so the default
     // model of train_gpt takes 2.2 MB. The page of a model with more than `max_parameters` leaves the weights
-    // out, and says so. ValueError if the tokenizer has another vocab_size than the model, or the model's
-    // config.attention is not the default: the page computes that.
+    // out, and says so. ValueError for a model that is neither a GPT nor a Decoder, a tokenizer with another
+    // vocab_size, and rotary angles that change with the length within the 256 tokens that the page computes.
     //
     //     report.model(gpt, tokenizer);
     //     report.save("report.html");
     //     const report::PageModel page = report::Report::load("report.html").model();
-    //     const Tensor logits = page.gpt(ids);  // (T, V), as the page computes them
-    void model(const lm::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters = 4'000'000);
+    //     const Tensor logits = page.decoder(ids);  // (T, V), as the page computes them
+    void model(const lm::LanguageModel& model, const text::Characters& tokenizer,
+               std::int64_t max_parameters = 4'000'000);
     // The model that the page carries. ValueError if it carries none.
     PageModel model() const;
 

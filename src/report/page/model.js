@@ -1,7 +1,8 @@
 // ---- the model: its weights as the page carries them, and its forward pass; pure functions of them
-// T tokens, C = d_model, H heads of d = C / H, V characters. A matrix is an array of its rows.
+// A model is an lm::Decoder, and its config and tensors have the names that they have there. T tokens, C = d_model, H heads
+// and G heads of keys and values, each of D = head_dim, F = dim_feedforward, V characters. A matrix is an array of its rows.
 
-const modelFormat = "weft model 1";
+const modelFormat = "weft model 2";
 
 function damaged(what) {
   throw new Error("The weights in this page are cut short or damaged: " + what
@@ -22,15 +23,26 @@ function decodeWeights(text, type) {
   });
 }
 
-// Every tensor of a GPT with its shape, as lm::GPT names them; the head's weight is the token embedding.
-function expectedTensors({ vocab_size, block_size, num_layers, d_model, dim_feedforward, bias }) {
-  const hidden = dim_feedforward || 4 * d_model;
-  const withBias = (name, ...shape) => [[name + ".weight", shape], ...bias ? [[name + ".bias", [shape[0]]]] : []];
-  const block = (_, i) => [["norm1", d_model], ["attn.W_qkv", 3 * d_model, d_model], ["attn.W_out", d_model, d_model],
-    ["norm2", d_model], ["mlp.W_in", hidden, d_model], ["mlp.W_out", d_model, hidden]]
-    .flatMap(([name, ...shape]) => withBias(`blocks.${i}.${name}`, ...shape));
-  return [["token_embedding.weight", [vocab_size, d_model]], ["position_embedding.weight", [block_size, d_model]],
-    ...Array.from({ length: num_layers }, block).flat(), ...withBias("norm", d_model)];
+// Every tensor of a Decoder with its shape.
+function expectedTensors(config) {
+  const { vocab_size: V, block_size, num_layers, num_heads: H, num_kv_heads: G, d_model: C, head_dim: D, dim_feedforward: F,
+    norm_bias, norm_place, qk_norm, fused_qkv, qkv_bias, output_bias, mlp_bias, gated, tied_head } = config;
+  const layer = (name, bias, ...shape) => [[name + ".weight", shape], ...bias ? [[name + ".bias", shape.slice(0, 1)]] : []];
+  const norm = (name, size = C) => layer(name, norm_bias, size);
+  const block = (_, i) => [
+    ...norm_place !== "after" ? norm("input_layernorm") : [],
+    ...fused_qkv ? layer("self_attn.qkv_proj", qkv_bias, (H + 2 * G) * D, C)
+      : ["q", "k", "v"].flatMap((part) => layer(`self_attn.${part}_proj`, qkv_bias, (part === "q" ? H : G) * D, C)),
+    ...qk_norm ? [...norm("self_attn.q_norm", D), ...norm("self_attn.k_norm", D)] : [],
+    ...layer("self_attn.o_proj", output_bias, C, H * D),
+    ...norm("post_attention_layernorm"),
+    ...norm_place === "around" ? norm("pre_feedforward_layernorm") : [],
+    ...norm_place !== "before" ? norm("post_feedforward_layernorm") : [],
+    ...gated ? layer("mlp.gate_proj", mlp_bias, F, C) : [],
+    ...layer("mlp.up_proj", mlp_bias, F, C), ...layer("mlp.down_proj", mlp_bias, C, F)]
+    .map(([name, shape]) => [`layers.${i}.${name}`, shape]);
+  return [["embed_tokens.weight", [V, C]], ...config.learned_positions ? [["embed_positions.weight", [block_size, C]]] : [],
+    ...Array.from({ length: num_layers }, block).flat(), ...norm("norm"), ...tied_head ? [] : layer("lm_head", false, V, C)];
 }
 
 // The model in the page's JSON; a page whose weights were left out has no tensors. Throws an Error that says what is
@@ -42,10 +54,11 @@ function readModel(text) {
     throw new Error("The weights in this page are of another version: their format is ‘" + json?.format + "’, and the page "
       + "reads ‘" + modelFormat + "’. Write the page again with the train_gpt that trained the model.");
   const { config, vocabulary, tensors, parameters, max_parameters } = json;
-  for (const name of ["vocab_size", "block_size", "num_layers", "num_heads", "d_model", "dim_feedforward"])
-    if (!(Number.isSafeInteger(config?.[name]) && config[name] >= (name === "dim_feedforward" ? 0 : 1)))
-      damaged(name + " is " + config?.[name]);
-  if (config.d_model % config.num_heads !== 0 || !(config.layer_norm_eps > 0)) damaged("the sizes do not fit");
+  for (const name of ["vocab_size", "block_size", "num_layers", "num_heads", "num_kv_heads", "d_model", "head_dim",
+    "dim_feedforward"])
+    if (!(Number.isSafeInteger(config?.[name]) && config[name] >= 1)) damaged(name + " is " + config?.[name]);
+  if (config.num_heads % config.num_kv_heads !== 0 || !(config.norm_eps > 0)) damaged("the sizes do not fit");
+  if (![1, config.num_layers].includes(config.layers?.length)) damaged("the layers' options are missing");
   const characters = Array.from(String(vocabulary));
   if (characters.length !== config.vocab_size || !Array.isArray(tensors)) damaged("the vocabulary does not fit");
   const model = { config, parameters, max_parameters, characters, weights: {},
@@ -90,21 +103,46 @@ function linear(x, n, weight, bias, inputs, outputs) {
   return y;
 }
 
-// (x − mean) / √(variance + ε) · weight + bias
-function layerNorm(x, n, weight, bias, eps) {
-  const C = weight.length, y = new Float64Array(x.length);
-  for (let row = 0; row < n * C; row += C) {
-    let mean = 0, variance = 0;
-    for (let i = 0; i < C; ++i) mean += x[row + i] / C;
-    for (let i = 0; i < C; ++i) variance += (x[row + i] - mean) ** 2 / C;
-    const scale = 1 / Math.sqrt(variance + eps);
-    for (let i = 0; i < C; ++i) y[row + i] = (x[row + i] - mean) * scale * weight[i] + (bias ? bias[i] : 0);
+// What a Decoder's norms do to each row of x, whose width is the weight's.
+function normed(x, [weight, bias], { norm, norm_eps }) {
+  const C = weight.length, y = new Float64Array(x.length), one = norm === "rms_plus_one" ? 1 : 0;
+  for (let row = 0; row < x.length; row += C) {
+    let mean = 0, square = 0;
+    if (norm === "layer") for (let i = 0; i < C; ++i) mean += x[row + i] / C;
+    for (let i = 0; i < C; ++i) square += (x[row + i] - mean) ** 2 / C;
+    const scale = 1 / Math.sqrt(square + norm_eps);
+    for (let i = 0; i < C; ++i) y[row + i] = (x[row + i] - mean) * scale * (weight[i] + one) + (bias ? bias[i] : 0);
   }
   return y;
 }
 
-// GELU in its tanh form, as nn::MLP has it.
-const gelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x)));
+// Turns each pair of each head of width D in x, whose rows begin at position `first`: rotary positions, in place.
+function turn(x, D, first, { rates, size, pairs }, heads) {
+  const half = rates.length, [step, gap] = pairs === "halves" ? [1, half] : [2, 1];
+  for (let at = 0, head = 0; at < x.length; at += D, ++head)
+    for (let i = 0; i < half; ++i) {
+      const angle = (first + Math.floor(head / heads)) * rates[i], c = Math.cos(angle) * size, s = Math.sin(angle) * size;
+      const j = at + i * step, a = x[j], b = x[j + gap];
+      x[j] = a * c - b * s;
+      x[j + gap] = a * s + b * c;
+    }
+}
+
+// Φ(x), the share of a normal distribution below x: ½ + φ(x) · (x + x³/3 + x⁵/(3 · 5) + …)
+function normalShare(x) {
+  if (Math.abs(x) > 8) return x > 0 ? 1 : 0;
+  let term = x, all = x;
+  for (let n = 3; Math.abs(term) > 1e-17; n += 2) all += term *= x * x / n;
+  return 0.5 + all * Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI);
+}
+
+const activations = {
+  silu: (x) => x / (1 + Math.exp(-x)),
+  gelu: (x) => x * normalShare(x),
+  gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x))),
+  relu_squared: (x) => Math.max(x, 0) ** 2,
+};
+const softcapped = (x, cap) => cap === null ? x : cap * Math.tanh(x / cap);
 
 // Replaces count values from `start` by their softmax.
 function softmax(x, start, count) {
@@ -119,65 +157,85 @@ function softmax(x, start, count) {
 // How many tokens of a text are computed: all that the model can see, but no more than a page can draw.
 const reachOf = ({ config: { block_size } }) => Math.min(block_size, 256);
 
-// What the model computed of a text of at most B = reachOf(model) tokens: keys and values of each layer (B, C), attention
+// What the model computed of a text of at most B = reachOf(model) tokens: keys and values of each layer (B, G D), attention
 // of each head (B, B), heads numbered through all layers, and log-probabilities of the character after each (B, V).
 function emptyPass(model) {
-  const { num_layers, num_heads, d_model: C, vocab_size: V } = model.config, B = reachOf(model);
+  const { num_layers, num_heads, num_kv_heads, head_dim, vocab_size: V } = model.config, B = reachOf(model);
   const arrays = (count, size) => Array.from({ length: count }, () => new Float64Array(size));
-  return { ids: [], off: "", keys: arrays(num_layers, B * C), values: arrays(num_layers, B * C),
+  const width = num_kv_heads * head_dim;
+  return { ids: [], off: "", keys: arrays(num_layers, B * width), values: arrays(num_layers, B * width),
     attention: arrays(num_layers * num_heads, B * B), logProbabilities: new Float64Array(B * V) };
 }
 
 // Runs the model on at most B ids. A head in the set `off` adds 0 to its block. What `pass` holds of the same first ids
 // remains, because a token does not depend on later ones; so a letter at the end of a text costs one token.
 function forward(model, pass, ids, off = new Set()) {
-  const { config: { num_layers, num_heads: H, d_model: C, vocab_size: V, layer_norm_eps: eps }, weights } = model;
-  const switches = [...off].sort((a, b) => a - b).join(), d = C / H, T = ids.length, B = reachOf(model);
+  const { config, weights } = model;
+  const { num_layers, num_heads: H, num_kv_heads: G, d_model: C, head_dim: D, dim_feedforward: F, vocab_size: V } = config;
+  const switches = [...off].sort((a, b) => a - b).join(), T = ids.length, B = reachOf(model);
   let old = 0; // tokens that remain
   if (pass.off === switches) while (old < T && pass.ids[old] === ids[old]) ++old;
   pass.ids = Array.from(ids);
   pass.off = switches;
   const n = T - old;
   const of = (name) => [weights[name + ".weight"], weights[name + ".bias"]];
-  const tokens = weights["token_embedding.weight"], places = weights["position_embedding.weight"];
+  const [tokens] = of("embed_tokens"), [places] = of("embed_positions");
   let x = new Float64Array(n * C);
   for (let t = 0; t < n; ++t)
-    for (let i = 0; i < C; ++i) x[t * C + i] = tokens[ids[old + t] * C + i] + places[(old + t) * C + i];
+    for (let i = 0; i < C; ++i)
+      x[t * C + i] = tokens[ids[old + t] * C + i] * config.embedding_scale + (places ? places[(old + t) * C + i] : 0);
 
   for (let layer = 0; layer < num_layers; ++layer) {
-    const part = (name) => of(`blocks.${layer}.${name}`), keys = pass.keys[layer], values = pass.values[layer];
-    const qkv = linear(layerNorm(x, n, ...part("norm1"), eps), n, ...part("attn.W_qkv"), C, 3 * C);
-    for (let t = 0; t < n; ++t) {
-      keys.set(qkv.subarray(t * 3 * C + C, t * 3 * C + 2 * C), (old + t) * C);
-      values.set(qkv.subarray(t * 3 * C + 2 * C, t * 3 * C + 3 * C), (old + t) * C);
-    }
-    const z = new Float64Array(n * C); // the heads' outputs, side by side
+    const part = (name) => of(`layers.${layer}.${name}`);
+    const norm = (name, y) => normed(y, part(name), config);
+    const add = (y) => { for (let i = 0; i < y.length; ++i) x[i] += y[i]; };
+    const { rotary, window } = config.layers[config.layers.length === 1 ? 0 : layer];
+
+    const first = config.norm_place === "after" ? x : norm("input_layernorm", x);
+    const projected = (name, from, rows) => { // rows of the projection that has the queries', keys' and values'
+      const [weight, bias] = part(`self_attn.${config.fused_qkv ? "qkv" : name}_proj`), start = config.fused_qkv ? from : 0;
+      return linear(first, n, weight.subarray(start * C), bias?.subarray(start), C, rows);
+    };
+    let q = projected("q", 0, H * D), k = projected("k", H * D, G * D);
+    if (config.qk_norm) q = norm("self_attn.q_norm", q), k = norm("self_attn.k_norm", k);
+    if (rotary) turn(q, D, old, rotary, H), turn(k, D, old, rotary, G);
+    const keys = pass.keys[layer], values = pass.values[layer];
+    keys.set(k, old * G * D);
+    values.set(projected("v", (H + G) * D, G * D), old * G * D);
+
+    const z = new Float64Array(n * H * D); // the heads' outputs, side by side
+    const scale = (config.attention_scale ?? 1 / Math.sqrt(D)) / (config.scale_by_layer ? layer + 1 : 1);
     for (let h = 0; h < H; ++h) {
-      const head = layer * H + h, attention = pass.attention[head], scale = 1 / Math.sqrt(d);
+      const head = layer * H + h, attention = pass.attention[head], group = Math.floor(h * G / H) * D;
       for (let t = 0; t < n; ++t) {
-        const row = (old + t) * B, count = old + t + 1, q = t * 3 * C + h * d, to = t * C + h * d;
-        for (let k = 0; k < count; ++k) {
+        const row = (old + t) * B, to = (t * H + h) * D, end = old + t + 1, begin = Math.max(0, end - (window ?? end));
+        for (let p = begin; p < end; ++p) {
           let score = 0;
-          for (let i = 0, at = k * C + h * d; i < d; ++i) score += qkv[q + i] * keys[at + i];
-          attention[row + k] = score * scale;
+          for (let i = 0, at = p * G * D + group; i < D; ++i) score += q[to + i] * keys[at + i];
+          attention[row + p] = softcapped(score * scale, config.attention_softcap);
         }
-        softmax(attention, row, count);
+        softmax(attention, row + begin, end - begin);
         if (off.has(head)) continue;
-        for (let k = 0; k < count; ++k) {
-          const weight = attention[row + k];
-          for (let i = 0, at = k * C + h * d; i < d; ++i) z[to + i] += weight * values[at + i];
+        for (let p = begin; p < end; ++p) {
+          const weight = attention[row + p];
+          for (let i = 0, at = p * G * D + group; i < D; ++i) z[to + i] += weight * values[at + i];
         }
       }
     }
-    const add = (y) => { for (let i = 0; i < y.length; ++i) x[i] += y[i]; };
-    add(linear(z, n, ...part("attn.W_out"), C, C));
-    const [wide, wideBias] = part("mlp.W_in"), F = wide.length / C;
-    const hidden = linear(layerNorm(x, n, ...part("norm2"), eps), n, wide, wideBias, C, F);
-    for (let i = 0; i < hidden.length; ++i) hidden[i] = gelu(hidden[i]);
-    add(linear(hidden, n, ...part("mlp.W_out"), F, C));
+    const attended = linear(z, n, ...part("self_attn.o_proj"), H * D, C), isBefore = config.norm_place === "before";
+    add(isBefore ? attended : norm("post_attention_layernorm", attended));
+
+    const middle = config.norm_place === "after" ? x
+      : norm(isBefore ? "post_attention_layernorm" : "pre_feedforward_layernorm", x);
+    const up = linear(middle, n, ...part("mlp.up_proj"), C, F), activation = activations[config.activation];
+    const gate = config.gated ? linear(middle, n, ...part("mlp.gate_proj"), C, F) : null;
+    for (let i = 0; i < up.length; ++i) up[i] = gate ? activation(gate[i]) * up[i] : activation(up[i]);
+    const down = linear(up, n, ...part("mlp.down_proj"), F, C);
+    add(isBefore ? down : norm("post_feedforward_layernorm", down));
   }
 
-  const logits = linear(layerNorm(x, n, ...of("norm"), eps), n, tokens, undefined, C, V);
+  const logits = linear(normed(x, of("norm"), config), n, config.tied_head ? tokens : of("lm_head")[0], undefined, C, V);
+  for (let i = 0; i < logits.length; ++i) logits[i] = softcapped(logits[i], config.logits_softcap);
   for (let row = 0; row < n * V; row += V) {
     let top = -Infinity, total = 0;
     for (let i = 0; i < V; ++i) top = Math.max(top, logits[row + i]);
