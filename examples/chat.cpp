@@ -205,7 +205,8 @@ private:
         }
         const auto run = [&](const Tensor& x) { return published_.model(x); };
         try {
-            report::Report page("A talk with " + s_.model, 64'000'000);
+            const std::filesystem::path model = std::filesystem::path(s_.model + "/").parent_path();
+            report::Report page("A talk with " + model.filename().string(), 64'000'000);
             page.attention(0, pieces, viz::attention_weights(run, from_vector(ids, {1, std::ssize(ids)})));
             page.save(path);
             std::printf("(wrote %s: what each head of %lld layers looked at)\n", path.c_str(),

@@ -42,6 +42,21 @@ class TextTest(ReportCase):
         for part in ["No loss was recorded.", "No attention was recorded.", "No gradient was recorded."]:
             self.assertIn(part, self.browser.text("main"))
 
+    def test_a_report_of_attention_alone_has_that_alone(self):
+        def talk(data):
+            for series in data["loss"].values():
+                series.update(steps=[], mean="", end=-1, last=0)
+            data["gradients"].update(rows=[], steps=[], norms="")
+            for sentence in data["sentences"]:
+                del sentence["snapshots"][:-1]
+            del data["sentences"][1:]
+            data.update(settings=[], parameters=[], samples=[])
+        self.browser.open(self.with_data("talk.html", talk), **PHONE)
+        self.assertEqual(self.browser.texts("nav a")[:2], ["Attention", "Try the model"])
+        self.assertNotIn("Gradients", self.browser.texts("nav a"))
+        self.assertNotIn("Checkpoint", self.browser.text("main"))
+        self.assertIn("Choose a head;", self.browser.text("#attention"))
+
     def test_losses_that_are_not_finite_are_told(self):
         def diverge(data):
             mean = [4.0, 3.0, math.nan, math.inf, 2.5]

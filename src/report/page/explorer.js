@@ -3,6 +3,7 @@
 function drawAttention() {
   const { sentences } = data;
   if (sentences.length === 0) return section("attention", "Attention", muted("No attention was recorded."));
+  const several = sentences.length > 1 || sentences[0].snapshots.length > 1;
   const now = { sentence: sentences[0], weights: [], step: 0, head: 0, token: 0, pinned: false };
 
   const slider = html("input", { type: "range", id: "checkpoint", min: 0, step: 1 });
@@ -15,11 +16,12 @@ function drawAttention() {
   const large = largeHead(now, (q) => { if (!now.pinned) chooseToken(q); });
 
   section("attention", "Attention",
-    muted("Choose a sentence and a head; point at a token to see what it looks at. ",
-      "Click a token to keep it while you move through the checkpoints."),
+    muted(several ? "Choose a sentence and a head; point at a token to see what it looks at. "
+      + "Click a token to keep it while you move through the checkpoints."
+      : "Choose a head; point at a token to see what it looks at. Click a token to keep it."),
     html("div", { class: "choices" },
       picker.node,
-      html("div", { class: "steps" }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
+      html("div", { class: "steps", hidden: !several }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
         html("div", { class: "field" }, slider, play))),
     strip,
     html("div", { class: "relations" }, looks, looked),

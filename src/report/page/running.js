@@ -43,11 +43,15 @@ function drawRunning() {
 
 document.title = visible(data.title);
 document.getElementById("title").textContent = visible(data.title);
+// A page of attention alone, such as that of a talk, has no training to tell of.
+const ofTraining = data.sentences.length === 0
+  || losses.training.steps.length + losses.validation.steps.length + data.gradients.steps.length > 0;
+document.querySelector(".kicker").hidden = !ofTraining;
 drawOverview();
-drawLosses();
+if (ofTraining) drawLosses();
 drawAttention();
 drawPlayground();
-drawGradients();
+if (ofTraining) drawGradients();
 drawSamples();
 drawParameters();
 drawSettings();
