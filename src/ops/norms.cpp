@@ -1,6 +1,9 @@
 #include "weft/ops/norms.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "autograd/node.h"
 #include "kernels/interface.h"
@@ -10,9 +13,20 @@ namespace weft {
 
 namespace {
 
+// x / √(mean x² + eps) over the last axis; a row whose squares overflow is first divided by its largest
+// element, on which the quotient does not depend.
+Tensor over_root_mean_square(const Tensor& x, double eps) {
+    const Tensor squares = mean(x * x, -1, keepdim);
+    const std::vector<double> values = squares.to(float64).to_vector<double>();
+    if (std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) return x / sqrt(squares + eps);
+    const Tensor largest = max(abs(x.detach()), -1, keepdim).values;
+    const Tensor unit = masked_fill(largest, isfinite(squares.detach()) || !isfinite(largest), 1),
+                 scaled = x / unit;
+    return scaled / sqrt(mean(scaled * scaled, -1, keepdim) + eps / (unit * unit));
+}
+
 Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    const Tensor rest = centred(x, -1).rest;
-    Tensor y = rest / sqrt(mean(rest * rest, -1, keepdim) + eps);
+    Tensor y = over_root_mean_square(centred(x, -1).rest, eps);
     if (weight.defined()) y = y * weight;
     return bias.defined() ? y + bias : y;
 }
@@ -76,7 +90,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps
     return fused(
         "rms_norm", {x, weight},
         [added](const std::vector<Tensor>& in) {
-            const Tensor y = in[0] / sqrt(mean(in[0] * in[0], -1, keepdim) + added);
+            const Tensor y = over_root_mean_square(in[0], added);
             return in[1].defined() ? y * in[1] : y;
         },
         [&] {

@@ -228,6 +228,42 @@ TEST_CASE("sums, scans and norms of ten million elements are right", "[ops][host
     }
 }
 
+TEST_CASE("norms of rows whose squares overflow are those of the rows in another unit, by every route",
+          "[ops][hostile]") {
+    const auto both = [](const Tensor& x, double unit) {  // values and gradients · unit
+        const Tensor leaf = (x * unit).detach().requires_grad_(),
+                     weight = tensor({1, 2, -1, 0.5}).to(x.dtype());
+        const Tensor y = cat({rms_norm(leaf, weight), layer_norm(leaf, weight)}, 0);
+        const Tensor dx = grad({sum(y * y * y)}, {leaf})[0];
+        return cat({y.detach(), dx * unit}, 0).to(float64);
+    };
+    for (const DType dtype : {float32, float64})
+        for (const double unit : {1e18, 1e20, 1e30, 1e35, 1e160, 1e300}) {
+            if (dtype == float32 && unit > 1e35) continue;
+            INFO(name(dtype) << ' ' << unit);
+            // The second row stays as it is: it has the same bits beside the first.
+            const std::vector<double> rows = {1, -2, 3, 0.5, 1 / unit, 2 / unit, -1 / unit, 0};
+            const Tensor x = from_vector(rows, {2, 4}).to(dtype);
+            const auto agree = [&] {
+                const Tensor expected = both(x, 1), found = both(x, unit);
+                for (const std::int64_t row : {0, 2, 4}) {  // of large numbers: eps does not matter
+                    INFO("row " << row << ": " << found[row] << " / " << expected[row]);
+                    CHECK(allclose(found[row], expected[row], 1e-4, 1e-4));
+                }
+                const Tensor own = both(tensor({{1, 2, -1, 0}}).to(dtype), 1);
+                for (const std::int64_t row : {0, 1, 2})
+                    CHECK(allclose(found[2 * row + 1] / (row == 2 ? unit : 1), own[row], 1e-5, 1e-6));
+            };
+            agree();
+            {
+                const Composed composed;
+                agree();
+            }
+            const ReferenceKernels reference;
+            agree();
+        }
+}
+
 TEST_CASE("of hostile inputs, random operations take shape and type only, or finite weights",
           "[ops][hostile]") {
     for (const DType dtype : {float32, float64})

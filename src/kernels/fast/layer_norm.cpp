@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/fast/simd.h"
@@ -15,15 +17,10 @@ struct Moments {
     T mean, rest, rstd;
 };
 
-// In double, and squared only beside the largest, so that no finite row overflows and a constant one leaves no
-// rest.
+// 1/√(mean (x − mean)² + eps), squared in double beside the largest, so that no finite row overflows.
 template <class T>
-Moments<T> careful_moments(const T* row, std::int64_t C, double eps) {
-    const double per = 1 / static_cast<double>(C);
-    double first = 0, second = 0, largest = 0, squares = 0;
-    for (std::int64_t i = 0; i < C; ++i) first += static_cast<double>(row[i]) * per;
-    for (std::int64_t i = 0; i < C; ++i) second += (static_cast<double>(row[i]) - first) * per;
-    const double mean = first + second;
+double careful_rstd(const T* row, std::int64_t C, double mean, double eps) {
+    double largest = 0, squares = 0;
     for (std::int64_t i = 0; i < C; ++i)
         largest = std::max(largest, std::abs(static_cast<double>(row[i]) - mean));
     const double unit = largest > 0 ? largest : 1;
@@ -31,10 +28,21 @@ Moments<T> careful_moments(const T* row, std::int64_t C, double eps) {
         const double v = (static_cast<double>(row[i]) - mean) / unit;
         squares += v * v;
     }
-    const double deviation = unit * std::sqrt(squares * per);
+    return 1 / std::hypot(unit * std::sqrt(squares * (1 / static_cast<double>(C))), std::sqrt(eps));
+}
+
+// The mean in double, so that a constant row leaves no rest.
+template <class T>
+Moments<T> careful_moments(const T* row, std::int64_t C, double eps) {
+    const double per = 1 / static_cast<double>(C);
+    double first = 0, second = 0;
+    for (std::int64_t i = 0; i < C; ++i) first += static_cast<double>(row[i]) * per;
+    for (std::int64_t i = 0; i < C; ++i) second += (static_cast<double>(row[i]) - first) * per;
+    const double mean = first + second;
+    const bool is_constant = std::all_of(row, row + C, [&](T x) { return static_cast<double>(x) == mean; });
     const T rounded = static_cast<T>(mean);
-    return {rounded, largest > 0 ? static_cast<T>(first - static_cast<double>(rounded) + second) : T(0),
-            static_cast<T>(1 / std::hypot(deviation, std::sqrt(eps)))};
+    return {rounded, is_constant ? T(0) : static_cast<T>(first - static_cast<double>(rounded) + second),
+            static_cast<T>(careful_rstd(row, C, mean, eps))};
 }
 
 template <class T>
@@ -117,7 +125,10 @@ void rms_norm(const Array& y, const Array& x, const Array& weight, double eps) {
         parallel_for(R, C, row_grain, [&](std::int64_t r) {
             const T* row = x.data<T>() + r * C;
             const double squares = row_sum_of<T>([](auto v) { return v * v; }, C, row);
-            const xsimd::batch<T> s(static_cast<T>(1 / std::sqrt(squares / static_cast<double>(C) + eps)));
+            double rstd = 1 / std::sqrt(squares / static_cast<double>(C) + eps);
+            if (std::isinf(squares) && std::all_of(row, row + C, [](T v) { return std::isfinite(v); }))
+                rstd = careful_rstd(row, C, 0, eps);
+            const xsimd::batch<T> s(static_cast<T>(rstd));
             simd_run([=](auto v, auto w) { return v * s * w; }, C, y.data<T>() + r * C, row, weight.data<T>());
         });
     });

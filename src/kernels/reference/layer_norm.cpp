@@ -1,10 +1,21 @@
 // Layer norm and RMS norm, row by row.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/reference/element.h"
 
 namespace weft::kernels::reference {
 namespace {
+
+// √(Σ d(j)² / C + eps); numbers whose squares would overflow are first divided by the largest.
+template <class D>
+double root_mean_square(std::int64_t C, double eps, const D& d) {
+    double largest = 0, squares = 0;
+    for (std::int64_t j = 0; j < C; ++j) largest = std::max(largest, std::abs(d(j)));
+    const double unit = largest > 1e100 && std::isfinite(largest) ? largest : 1;
+    for (std::int64_t j = 0; j < C; ++j) squares += std::pow(d(j) / unit, 2) / static_cast<double>(C);
+    return unit * std::sqrt(squares + eps / unit / unit);
+}
 
 void layer_norm(const Array& out, const Array& mean, const Array& rstd, const Array& in, const Array& weight,
                 const Array& bias, double eps) {
@@ -13,10 +24,10 @@ void layer_norm(const Array& out, const Array& mean, const Array& rstd, const Ar
     const auto per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&]<class T>(T) {
         for (std::int64_t r = 0; r < x.shape[0]; ++r) {
-            double m = 0, var = 0;
+            double m = 0;
             for (std::int64_t j = 0; j < C; ++j) m += value<T>(x, r, j) * per;
-            for (std::int64_t j = 0; j < C; ++j) var += std::pow(value<T>(x, r, j) - m, 2) * per;
-            const double s = 1 / std::sqrt(var + eps);
+            const double s =
+                1 / root_mean_square(C, eps, [&](std::int64_t j) { return value<T>(x, r, j) - m; });
             for (std::int64_t j = 0; j < C; ++j)
                 at<T>(y, r, j) =
                     static_cast<T>((value<T>(x, r, j) - m) * s * value<T>(weight, j) + value<T>(bias, j));
@@ -62,9 +73,7 @@ void rms_norm(const Array& out, const Array& in, const Array& weight, double eps
     const std::int64_t C = x.shape[1];
     visit_floating(x.dtype, [&]<class T>(T) {
         for (std::int64_t r = 0; r < x.shape[0]; ++r) {
-            double squares = 0;
-            for (std::int64_t j = 0; j < C; ++j) squares += std::pow(value<T>(x, r, j), 2);
-            const double root = std::sqrt(squares / static_cast<double>(C) + eps);
+            const double root = root_mean_square(C, eps, [&](std::int64_t j) { return value<T>(x, r, j); });
             for (std::int64_t j = 0; j < C; ++j)
                 at<T>(y, r, j) = static_cast<T>(value<T>(x, r, j) / root * value<T>(weight, j));
         }
