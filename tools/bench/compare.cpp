@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     std::string python = "python3", gguf;
     std::vector<int> threads;
     int rounds = 3, busy = 0;
-    bool span = false;
+    bool span = false, no_amx = false;
     app.add_option("workloads", names, "workloads to run; default: all");
     app.add_option("--threads", threads,
                    "numbers of threads, separated by commas; default: 1,2, and 2 with --busy")
@@ -149,6 +149,7 @@ int main(int argc, char** argv) {
         ->allow_extra_args(false);
     app.add_option("--gguf", gguf, "a file of SmolLM2-135M; without it, llama.cpp is left out")
         ->check(CLI::ExistingFile);
+    app.add_flag("--no-amx", no_amx, "llama.cpp without AMX, which faults in some virtual machines");
     CLI11_PARSE(app, argc, argv);
 
     if (threads.empty()) threads = busy > 0 ? std::vector{2} : std::vector{1, 2};
@@ -186,9 +187,9 @@ int main(int argc, char** argv) {
         return has_torch && runs ? run(python + " " + quoted(WEFT_TORCH_PEER) + rest) : Result{};
     };
     const auto llama = [&](const std::string& name, const std::string& rest) {
-        return has_llama && is_of_llama(name)
-                   ? run(python + " " + quoted(WEFT_LLAMA_PEER) + rest + " --file '" + gguf + "'")
-                   : Result{};
+        return has_llama && is_of_llama(name) ? run(python + " " + quoted(WEFT_LLAMA_PEER) + rest +
+                                                    " --file '" + gguf + "'" + (no_amx ? " --no-amx" : ""))
+                                              : Result{};
     };
     const auto formats_of = [&](const std::string& name) {
         return is_of_tokens(name) ? formats : std::vector<std::string>{"float32"};
@@ -231,7 +232,8 @@ int main(int argc, char** argv) {
     for (const std::string& name : names)
         for (const int n : threads) {
             struct Programs {
-                Best weft, floor, composed, torch, compiled, llama, medium, autocast, autocast_compiled;
+                Best weft, floor, composed, torch, compiled, llama, medium, half_floor, autocast,
+                    autocast_compiled;
             };
             std::map<std::string, Programs> by_format;
             for (int round = 0; round < rounds; ++round)
@@ -246,11 +248,12 @@ int main(int argc, char** argv) {
                     if (is_of_tokens(name)) continue;
                     best.composed.take(weft(rest + " --composed"));
                     best.medium.take(weft(rest + " --precision medium"));
+                    best.half_floor.take(run(quoted(here / "gemm_floor") + rest + " --precision medium"));
                     best.autocast.take(torch(name, weights, rest + " --autocast"));
                     best.autocast_compiled.take(torch(name, weights, rest + " --autocast --compile"));
                 }
             for (const std::string& weights : formats_of(name)) {
-                const auto& [weft, floor, composed, torch, compiled, llama, medium, autocast,
+                const auto& [weft, floor, composed, torch, compiled, llama, medium, half_floor, autocast,
                              autocast_compiled] = by_format[weights];
                 kernels = floor.kernels;
                 const double rate = weft.tokens_per_s;
@@ -267,6 +270,7 @@ int main(int argc, char** argv) {
                 const double best = std::min(
                     {torch.ms, compiled.ms, autocast.ms, autocast_compiled.ms});  // PyTorch at its best
                 in_bfloat16.push_back({name, std::to_string(n), number(medium.ms), ratio(medium.ms, weft.ms),
+                                       number(half_floor.ms), ratio(medium.ms, half_floor.ms),
                                        number(autocast.ms), number(autocast_compiled.ms), number(best),
                                        ratio(weft.ms, best), ratio(medium.ms, best),
                                        number(medium.percent_in_bfloat16, " %"), number(medium.megabytes)});
@@ -278,10 +282,10 @@ int main(int argc, char** argv) {
         }
     if (!in_bfloat16.empty()) {
         std::cout << "\nwith products in bfloat16 (--precision medium, torch.autocast):\n\n";
-        row({"workload", "threads", "Weft medium ms", "/ float32", "autocast ms", "autocast compiled ms",
-             "PyTorch's best ms", "Weft float32 / best", "Weft medium / best", "multiply-adds in bfloat16",
-             "Weft MB"});
-        row(std::vector<std::string>(11, "---"));
+        row({"workload", "threads", "Weft medium ms", "/ float32", "floor ms", "Weft / floor", "autocast ms",
+             "autocast compiled ms", "PyTorch's best ms", "Weft float32 / best", "Weft medium / best",
+             "multiply-adds in bfloat16", "Weft MB"});
+        row(std::vector<std::string>(13, "---"));
         for (const auto& cells : in_bfloat16) row(cells);
     }
     if (!of_tokens.empty()) {

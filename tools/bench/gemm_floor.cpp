@@ -1,7 +1,9 @@
 // The floor: the time that the matrix products of a workload take on this machine with this BLAS and nothing
 // else. The measured time divided by the floor shows what everything else costs.
 //
-//     gemm_floor WORKLOAD [--threads N] [--weights FORMAT]
+//     gemm_floor WORKLOAD [--threads N] [--weights FORMAT] [--precision medium]
+//
+// With --precision medium the products are of operands in bfloat16, by the library that Weft takes for them.
 //
 // Decoding is limited by memory, because each new token reads and multiplies every weight once: its floor is
 // the time in which all threads together read as many bytes as the weights have in their format.
@@ -17,6 +19,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -26,6 +29,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #if __has_include(<cblas-openblas.h>)
@@ -33,6 +37,8 @@
 #else
 #include <cblas.h>
 #endif
+
+#include "kernels/fast/half/half_gemm.h"
 
 extern "C" {
 void openblas_set_num_threads(int);
@@ -94,23 +100,28 @@ void on_threads(int threads, F work) {
     for (std::thread& thread : team) thread.join();
 }
 
-// The minimum time of one such product over five trials, each of enough products to be measurable on all
-// threads.
+// The minimum time of one such product of numbers of type T over five trials, each of enough products to be
+// measurable on all threads.
+template <class T>
 double seconds(const Product& p, int threads) {
     const auto elements = [](long rows, long columns) { return static_cast<std::size_t>(rows * columns); };
-    std::vector<float> a(elements(p.m, p.k), 0.5f), b(elements(p.k, p.n), 0.25f),
-        c(elements(p.m, p.n) * static_cast<std::size_t>(threads));
+    const std::vector<T> a(elements(p.m, p.k), T(0.5f)), b(elements(p.k, p.n), T(0.25f));
+    std::vector<float> c(elements(p.m, p.n) * static_cast<std::size_t>(threads));
     const int rounds = std::max(5, static_cast<int>(4e8 / p.flop()));  // of each thread
-    auto multiply = [&](std::size_t copy) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(p.m), static_cast<int>(p.n),
-                    static_cast<int>(p.k), 1, a.data(), static_cast<int>(p.k), b.data(), static_cast<int>(p.k),
-                    0, c.data() + copy * elements(p.m, p.n), static_cast<int>(p.n));
+    const auto [m, n, k] = std::array{static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)};
+    auto multiply = [&](float* result) {
+        if constexpr (std::is_same_v<T, float>)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a.data(), k, b.data(), k, 0,
+                        result, n);
+        else
+            weft::kernels::fast::half_gemm({m, n, k, false, true, false, k, k, n}, a.data(), b.data(), result);
     };
     double best = INFINITY;
     for (int trial = 0; trial < 5; ++trial) {
         const auto start = std::chrono::steady_clock::now();
         on_threads(threads, [&](int thread) {
-            for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(thread));
+            for (int i = 0; i < rounds; ++i)
+                multiply(c.data() + static_cast<std::size_t>(thread) * elements(p.m, p.n));
         });
         best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
                                   rounds / threads);
@@ -159,7 +170,7 @@ double seconds_to_read(double bytes, int threads) {
 
 int main(int argc, char** argv) {
     CLI::App app("Time the matrix products of a workload and print one line of JSON");
-    std::string name, weights = "float32";
+    std::string name, weights = "float32", precision = "highest";
     int threads = 2;
     std::vector<std::string> names;
     for (const auto& [key, sizes] : workloads) names.push_back(key);
@@ -167,7 +178,14 @@ int main(int argc, char** argv) {
     app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
     app.add_option("--weights", weights, "their format, where they are only read")
         ->check(CLI::IsMember(bits_of_weights));
+    app.add_option("--precision", precision, "that of the products")
+        ->check(CLI::IsMember({"highest", "medium"}));
     CLI11_PARSE(app, argc, argv);
+    const bool is_half = precision == "medium";
+    if (is_half && !weft::kernels::fast::has_half_gemm()) {
+        std::cerr << "there are no products in bfloat16: this processor or oneDNN lacks them\n";
+        return 1;
+    }
 
     const Sizes s = workloads.at(name);
     nlohmann::ordered_json line;
@@ -192,7 +210,7 @@ int main(int argc, char** argv) {
     openblas_set_num_threads(1);
     double total = 0, flop = 0;
     for (const Product& p : products_of(s)) {
-        total += seconds(p, threads) * p.times;
+        total += (is_half ? seconds<weft::BFloat16>(p, threads) : seconds<float>(p, threads)) * p.times;
         flop += p.flop() * p.times;
     }
     line["min_ms"] = std::round(total * 1e6) / 1e3;

@@ -76,11 +76,12 @@ def main():
     parser.add_argument("--weights", default="Q8_0", help="float32, bfloat16, Q8_0, Q4_0, Q4_1")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--no-amx", action="store_true", help="without AMX, which faults in some virtual machines")
     asked = parser.parse_args()
     form = {"float32": "F32", "bfloat16": "BF16"}.get(asked.weights, asked.weights)
     path, size = converted(asked.file, form)
     ll.llama_log_set(quiet, None)
-    model = Model(path, asked.threads)
+    model = Model(path, asked.threads, extra_buffers=not asked.no_amx)
     ids = np.random.default_rng(0).integers(0, model.vocabulary, 448).tolist()
 
     rates, began = [], time.perf_counter()
