@@ -18,7 +18,7 @@ namespace {
 Tensor over_root_mean_square(const Tensor& x, double eps) {
     const Tensor squares = mean(x * x, -1, keepdim);
     const std::vector<double> values = squares.to(float64).to_vector<double>();
-    if (std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) return x / sqrt(squares + eps);
+    if (std::ranges::none_of(values, [](double v) { return std::isinf(v); })) return x / sqrt(squares + eps);
     const Tensor largest = max(abs(x.detach()), -1, keepdim).values;
     const Tensor unit = masked_fill(largest, isfinite(squares.detach()) || !isfinite(largest), 1),
                  scaled = x / unit;

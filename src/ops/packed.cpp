@@ -37,7 +37,10 @@ PackedMatrix pack(const Tensor& w, BlockFormat format) {
     return kernels::pack(x, format);
 }
 
-Tensor dequantize(const PackedMatrix& w) { return rows_at(*compact(Tensor(w)), arange(w.rows())); }
+Tensor dequantize(const PackedMatrix& w) {
+    if (w.columns() == 0) return zeros({w.rows(), 0});  // there may be any number of such rows
+    return rows_at(*compact(Tensor(w)), arange(w.rows()));
+}
 
 Tensor rows_at(const CompactWeight& weight, const Tensor& ids) {
     const Array rows = make_array({ids.numel(), weight.matrix.k}, float32);

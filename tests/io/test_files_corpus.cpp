@@ -60,6 +60,7 @@ const std::map<std::string, std::string> said = {
     {"gguf/far.gguf", "at 18446744073709551584 reach past the file's end"},
     {"gguf/overlap.gguf", "\"b\": its values overlap"},
     {"gguf/alignment.gguf", "its general.alignment is 24"},
+    {"gguf/no_columns.gguf", ""},
     {"gguf/escape.gguf", "key \"\\x1b[2J\\x00\": its type is 13"},
     {"gguf/rank.gguf", "it has 4294967295 dimensions"},
     {"index/two.json", ""},

@@ -298,5 +298,6 @@ TEST_CASE("a run of a GPT that the page cannot compute is reported without its w
         return report_data(report.page)["has_model"] == true;
     };
     CHECK(has_model({}));
-    CHECK_FALSE(has_model({.rotary_base = 100}));
+    CHECK(has_model({.rotary_base = 100}));
+    CHECK_FALSE(has_model({.d_k = 4, .d_v = 8}));
 }
