@@ -327,10 +327,10 @@ class ModelTest(ReportCase):
 
         cases = [(version, "another version: their format is ‘weft model 2<b>’"), (short, "has 375 of"),
                  (missing, "norm.weight is missing"),
-                 (no_base64, "token_embedding.weight is not base64"), (infinite, "not finite: the training diverged"),
+                 (no_base64, "embed_tokens.weight is not base64"), (infinite, "not finite: the training diverged"),
                  (sizes, "tensors are missing"), (vocabulary, "the vocabulary does not fit"),
                  (lambda model: "", "they end too early"), (lambda model: '{"format":', "they end too early"),
-                 (lambda model: "null", "another version"), (lambda model: '{"format":"weft model 1"}', "vocab_size is undefined")]
+                 (lambda model: "null", "another version"), (lambda model: '{"format":"weft model 2"}', "vocab_size is undefined")]
         for change, message in cases:
             self.browser.open(self.changed("wrong.html", change))
             with self.subTest(message):
