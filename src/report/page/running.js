@@ -46,7 +46,7 @@ document.getElementById("title").textContent = visible(data.title);
 // A page of attention alone, such as that of a talk, has no training to tell of.
 const ofTraining = data.sentences.length === 0
   || losses.training.steps.length + losses.validation.steps.length + data.gradients.steps.length > 0;
-document.querySelector(".kicker").hidden = !ofTraining;
+if (!ofTraining) document.querySelector(".kicker").textContent = "Attention";
 drawOverview();
 if (ofTraining) drawLosses();
 drawAttention();
