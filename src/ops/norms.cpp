@@ -1,9 +1,6 @@
 #include "weft/ops/norms.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <vector>
 
 #include "autograd/node.h"
 #include "kernels/interface.h"
@@ -17,11 +14,10 @@ namespace {
 // element, on which the quotient does not depend.
 Tensor over_root_mean_square(const Tensor& x, double eps) {
     const Tensor squares = mean(x * x, -1, keepdim);
-    const std::vector<double> values = squares.to(float64).to_vector<double>();
-    if (std::ranges::none_of(values, [](double v) { return std::isinf(v); })) return x / sqrt(squares + eps);
+    const Tensor overflows = isinf(squares.detach());
+    if (!any(overflows)) return x / sqrt(squares + eps);
     const Tensor largest = max(abs(x.detach()), -1, keepdim).values;
-    const Tensor unit = masked_fill(largest, isfinite(squares.detach()) || !isfinite(largest), 1),
-                 scaled = x / unit;
+    const Tensor unit = masked_fill(largest, !overflows || isinf(largest), 1), scaled = x / unit;
     return scaled / sqrt(mean(scaled * scaled, -1, keepdim) + eps / (unit * unit));
 }
 

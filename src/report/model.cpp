@@ -86,11 +86,16 @@ void layer(Fields f, lm::DecoderLayerOptions& options) {
     });
 }
 
-void config(Fields f, lm::DecoderConfig& c) {
+// What both kinds of config begin with.
+void sizes(Fields f, auto& c) {
     whole(f, "vocab_size", c.vocab_size, 1);
     whole(f, "block_size", c.block_size, 1);
     whole(f, "num_layers", c.num_layers, 1);
     whole(f, "num_heads", c.num_heads, 1);
+}
+
+void config(Fields f, lm::DecoderConfig& c) {
+    sizes(f, c);
     whole(f, "num_kv_heads", c.num_kv_heads, 0);
     whole(f, "d_model", c.d_model, 1);
     whole(f, "head_dim", c.head_dim, 0);
@@ -119,10 +124,7 @@ void config(Fields f, lm::DecoderConfig& c) {
 // The Decoder that a GPT of the first format is.
 lm::DecoderConfig first_config(Fields f) {
     lm::GPTConfig c;
-    whole(f, "vocab_size", c.vocab_size, 1);
-    whole(f, "block_size", c.block_size, 1);
-    whole(f, "num_layers", c.num_layers, 1);
-    whole(f, "num_heads", c.num_heads, 1);
+    sizes(f, c);
     whole(f, "d_model", c.d_model, 1);
     f.plain("bias", c.bias);
     whole(f, "dim_feedforward", c.dim_feedforward, 0);
