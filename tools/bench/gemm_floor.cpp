@@ -108,7 +108,7 @@ double seconds(const Product& p, int threads) {
     const std::vector<T> a(elements(p.m, p.k), T(0.5f)), b(elements(p.k, p.n), T(0.25f));
     std::vector<float> c(elements(p.m, p.n) * static_cast<std::size_t>(threads));
     const int rounds = std::max(5, static_cast<int>(4e8 / p.flop()));  // of each thread
-    const auto [m, n, k] = std::array{static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)};
+    const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     auto multiply = [&](float* result) {
         if constexpr (std::is_same_v<T, float>)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a.data(), k, b.data(), k, 0,
