@@ -15,7 +15,7 @@ using namespace weft;
 namespace {
 
 struct Settings {
-    std::string config, model, form, system, cache;
+    std::string config, model, form, system, cache, precision = "highest";
     std::int64_t max_new_tokens = 512, context = 0, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.6, top_p = 0.95, min_p = 0;
     bool stats = false;
@@ -45,9 +45,11 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_number(app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
     add_text(app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: float32");
+    add_precision(app, s.precision);
     add_switch(app, "--stats", s.stats, "print tokens, times and memory after each answer");
     add_common(app, s.config, "temperature = 0");
     if (!parse_command_line(app, s.config, argc, argv)) return false;
+    check_precision(s.precision);
     if (!s.cache.empty() && s.cache != "bfloat16" && s.cache != "float16")
         throw UsageError("--cache: \"", s.cache, "\" is neither bfloat16 nor float16");
     return true;
@@ -237,6 +239,7 @@ private:
 int chat(int argc, char** argv) {
     Settings s;
     if (!parse_settings(argc, argv, s)) return 0;
+    set_float32_matmul_precision(s.precision);
     if (s.threads > 0) set_num_threads(static_cast<int>(s.threads));
     lm::Pretrained published = lm::load_language(
         s.model, {.before_weights = [&](const auto& config, auto bytes) { print_plan(s, config, bytes); }});

@@ -12,7 +12,7 @@ using namespace weft;
 namespace {
 
 int evaluate(int argc, char** argv) {
-    std::string config, path, file, weights;
+    std::string config, path, file, precision = "highest";
     std::int64_t window = 0, stride = 0, threads = 0;
     CLI::App app("Print the mean negative log-likelihood of a text's tokens by a language model.", "evaluate");
     app.footer("Example:\n  evaluate --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --text README.md");
@@ -24,8 +24,11 @@ int evaluate(int argc, char** argv) {
                "tokens that the model reads at once; 0: its context, of a text that fits the text");
     add_number(app, "--stride", stride, 0, 1'000'000'000, "tokens from window to window; 0: half a window");
     add_number(app, "--threads", threads, 0, 1024, "number of threads, which does not affect results; 0: all");
+    add_precision(app, precision);
     add_common(app, config, "window = 512");
     if (!parse_command_line(app, config, argc, argv)) return 0;
+    check_precision(precision);
+    set_float32_matmul_precision(precision);
     if (threads > 0) set_num_threads(static_cast<int>(threads));
 
     const std::string text = io::load_text(file);

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Settings {
-    std::string config, model = "out", prompt, stop, dtype = "float32", weights, cache;
+    std::string config, model = "out", prompt, stop, dtype = "float32", weights, cache, precision = "highest";
     std::int64_t max_new_tokens = 200, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.8, top_p = 1;
     bool no_cache = false, ignore_eos = false, stats = false, random = false;
@@ -77,6 +77,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
              "how weights are held: bfloat16, float16, q8_0, q4_0 or q4_1, which take a half to a\n"
              "seventh of the memory and of the time; default: as --dtype");
     add_text(app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: as --dtype");
+    add_precision(app, s.precision);
     add_switch(app, "--no_cache", s.no_cache,
                "recompute all keys and values for every token: the same text, but slower");
     add_switch(app, "--ignore_eos", s.ignore_eos, "continue after GPT-2's end-of-text token");
@@ -89,8 +90,11 @@ bool parse_settings(int argc, char** argv, Settings& s) {
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
     (void)weight_type(s);
     (void)cache_type(s);
-    if (s.dtype == "float64" && !(s.weights.empty() && s.cache.empty()))
-        throw UsageError("--dtype: float64 does not go with --weights and --cache, which float32 computes");
+    check_precision(s.precision);
+    if (s.dtype == "float64" && !(s.weights.empty() && s.cache.empty() && s.precision == "highest"))
+        throw UsageError(
+            "--dtype: float64 does not go with --weights, --cache or --precision medium, which compute in "
+            "float32");
     return true;
 }
 
@@ -314,6 +318,7 @@ int generate(int argc, char** argv) {
     if (!parse_settings(argc, argv, settings)) return 0;
     const dist::Group group;
     if (group.rank() > 0) return 0;  // of several processes the first generates
+    set_float32_matmul_precision(settings.precision);
     if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
     Stats stats(settings.stats);
     Output output;

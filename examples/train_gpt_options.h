@@ -89,8 +89,7 @@ inline void add_options(CLI::App& app, Options& o) {
     add_number(app, "--batch_size", o.batch_size, 1, million, "sequences per step");
     add_number(app, "--micro_batch", o.micro_batch, 0, million,
                "sequences computed at once, which --batch_size is a multiple of; 0: the whole batch");
-    add_text(app, "--precision", o.precision,
-             "highest, or medium: products in bfloat16, twice as fast on processors that have it");
+    add_precision(app, o.precision);
     add_number(app, "--lr", o.rate.lr, 0, million, "peak learning rate");
     add_number(app, "--min_lr", o.rate.min_lr, 0, million, "final learning rate; default: a tenth of --lr");
     add_number(app, "--warmup_steps", o.rate.warmup_steps, 0, billion,
@@ -117,8 +116,7 @@ inline void check_settings(const Options& o) {
         throw UsageError("--d_model ", o.model.d_model, " is not divisible by --num_heads ", o.model.num_heads);
     if (o.micro_batch > 0 && o.batch_size % o.micro_batch != 0)
         throw UsageError("--batch_size ", o.batch_size, " is not a multiple of --micro_batch ", o.micro_batch);
-    if (o.precision != "highest" && o.precision != "medium")
-        throw UsageError("--precision: \"", o.precision, "\" is neither highest nor medium");
+    check_precision(o.precision);
     if (o.rate.min_lr > o.rate.lr) throw UsageError("--min_lr ", o.rate.min_lr, " is above --lr ", o.rate.lr);
     if (o.resume && o.sample_only)
         throw UsageError("--resume trains and --sample_only does not; give only one of them");

@@ -84,7 +84,8 @@ struct CompactMatrix {
     std::int64_t n, k, row_bytes;
 };
 
-// Widens to float32 what it reads. The others are contiguous, float32.
+// Widens to float32 what it reads; where x or dy is bfloat16, W is rounded to that as well. The others are
+// contiguous, float32.
 struct Packed {
     // y (R, n) = x (R, k) Wᵀ, or y + x Wᵀ.
     void (*packed_linear)(const Array& y, const Array& x, const CompactMatrix& w, bool adds);

@@ -78,7 +78,7 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
             if (is_operand(weight))
                 multiply(to, from, transposed_view(kernels::operand(weight.array()), 0, 1), bias.defined());
             else
-                kernels::active().packed_linear(to, from, w.matrix, bias.defined());
+                kernels::active().packed_linear(to, kernels::dense_operand(from), w.matrix, bias.defined());
             return FusedResult{y};
         },
         [w, rows](const Saved& saved, const Tensor& dy) {
@@ -89,7 +89,7 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
                 if (is_operand(saved[2]))
                     multiply(to, from, kernels::operand(saved[2].array()), false);
                 else
-                    kernels::active().packed_linear_backward(to, from, w.matrix);
+                    kernels::active().packed_linear_backward(to, kernels::dense_operand(from), w.matrix);
             }
             if (saved.needs_input_grad(1)) grads[1] = sum_to(dy, saved[1].shape());
             return grads;

@@ -94,6 +94,7 @@ TEST_CASE("chat answers as the library does, keeps what it has read, and obeys i
     CHECK(unknown.code == 1);
     CHECK(contains(unknown.output, "\"alpaca\" is none of chatml, llama3, gemma or mistral"));
     CHECK(published.chat("Hello\n", "--cache int8").code == 2);
+    CHECK(published.chat("Hello\n", "--precision high").code == 2);
     std::filesystem::remove(published.folder() / "tokenizer_config.json");
     const Result none = published.chat("Hello\n");
     CHECK(none.code == 2);
@@ -127,6 +128,11 @@ TEST_CASE("evaluate and generate run a published model as the library does", "[p
     CHECK(run("evaluate" + call + "--text " + file).output == line(lm::log_likelihood(published.model, ids)));
     CHECK(run("evaluate" + call + "--window 6 --stride 2 --text " + file).output ==
           line(lm::log_likelihood(published.model, ids, 6, 2)));
+    {
+        const Float32MatmulPrecision medium("medium");
+        CHECK(contains(run("evaluate" + call + "--precision medium --text " + file).output,
+                       line(lm::log_likelihood(published.model, ids))));
+    }
     CHECK(run("evaluate" + call).code == 2);
     const Result wide = run("evaluate" + call + "--window 100 --text " + file);
     CHECK(wide.code == 1);

@@ -157,6 +157,7 @@ TEST_CASE("every flag of generate at both ends of its range writes two tokens or
                     {"dtype", {"float32", "float64"}, {"float16", "''", "float64 --weights q8_0"}},
                     {"weights", {"bfloat16", "float16"}, {"float32", "q4"}},
                     {"cache", {"bfloat16", "float16"}, {"float32", "q8_0"}},
+                    {"precision", {"highest", "medium"}, {"high", "''"}},
                     toggle("no_cache"),
                     toggle("ignore_eos"),
                     toggle("stats"),

@@ -3,7 +3,7 @@
 
     published.py MODEL.gguf --generate build/release/examples/generate [--rounds N] [--threads 1,2]
 
-Each round runs Weft, llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after the other, each three times and in
+Each round runs Weft (its products of highest and of medium precision), llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after the other, each three times and in
 processes of its own. Prints, as a table, the medians of tokens a second, Weft's divided by them, and the peak of the resident set. Needs llama-cpp-python,
 transformers, torch and gguf.
 """
@@ -22,14 +22,14 @@ import time
 TEXT, PROMPT, NEW, TIMES = "The" + " the" * 447, 448, 64, 3  # one token a word
 
 
-def weft(asked, threads):
-    runs = [weft_once(asked, threads) for _ in range(TIMES)]
+def weft(asked, threads, precision):
+    runs = [weft_once(asked, threads, precision) for _ in range(TIMES)]
     return {key: [run[key] for run in runs] for key in runs[0]}
 
 
-def weft_once(asked, threads):
+def weft_once(asked, threads, precision):
     run = subprocess.run([asked.generate, "--model", asked.file, "--prompt", TEXT, "--temperature", "0", "--max_new_tokens", str(NEW + 1),
-                          "--threads", str(threads), "--ignore_eos", "--stats"], capture_output=True, text=True, check=True).stderr
+                          "--threads", str(threads), "--precision", precision, "--ignore_eos", "--stats"], capture_output=True, text=True, check=True).stderr
     tokens, seconds = re.search(r"prompt +(\d+) tokens, and the first after it, in ([\d.]+) s", run).groups()
     assert int(tokens) == PROMPT, run
     return {"prompt": PROMPT / float(seconds), "decode": float(re.search(r"generated .* s: ([\d.]+) tokens/s", run).group(1)),
@@ -88,8 +88,8 @@ def torch_peer(asked, threads, dtype):
     return measured(read, following)
 
 
-PEERS = {"Weft": weft, "llama.cpp": llama, "PyTorch float32": lambda a, t: torch_peer(a, t, "float32"),
-         "PyTorch bfloat16": lambda a, t: torch_peer(a, t, "bfloat16")}
+PEERS = {"Weft": lambda a, t: weft(a, t, "highest"), "Weft medium": lambda a, t: weft(a, t, "medium"), "llama.cpp": llama,
+         "PyTorch float32": lambda a, t: torch_peer(a, t, "float32"), "PyTorch bfloat16": lambda a, t: torch_peer(a, t, "bfloat16")}
 
 
 def main():

@@ -12,7 +12,7 @@ namespace weft {
 // with their operands from now on. "highest", the default: multiply them as they are. "medium": round each
 // operand to bfloat16, 8 significant bits, to nearest even, and sum in float32. Values, gradients, softmax,
 // norms, losses and optimisers stay float32, whose range bfloat16 has, so no loss needs scaling. A finite
-// operand from 3.39e38 on becomes infinite. float64 is as before.
+// operand from 3.39e38 on becomes infinite. Weights of fewer bits are widened first. float64 is as before.
 //
 // Where oneDNN 2.6 is there, when Weft is built and when the program runs, and the processor has instructions
 // for bfloat16 (AVX512-BF16, AMX), such products run several times as fast; elsewhere they mean the same and

@@ -21,6 +21,7 @@ namespace weft::kernels::fast {
 
 using Floats = float __attribute__((vector_size(64)));
 using Ints = std::int32_t __attribute__((vector_size(64)));
+using UnsignedInts = std::uint32_t __attribute__((vector_size(64)));
 using Shorts = std::int16_t __attribute__((vector_size(32)));
 using Halves = std::uint16_t __attribute__((vector_size(32)));
 using Bytes = std::int8_t __attribute__((vector_size(16)));
@@ -30,6 +31,7 @@ using UnsignedBytes = std::uint8_t __attribute__((vector_size(16)));
 struct Run {
     Floats low, high;
 };
+using HalfRun = std::uint16_t __attribute__((vector_size(64)));
 
 template <class V>
 V load(const void* from) {
@@ -108,6 +110,15 @@ Run weights_of_nibbles(const std::byte* from, const Weight& weight) {
     return {weight(floats(q.low)), weight(floats(q.high))};
 #endif
 }
+
+// As half::bfloat16_bits rounds: the upper half of each element is what bfloat16 has of x.
+inline UnsignedInts bits_to_round(const Floats& x) {
+    const auto bits = std::bit_cast<UnsignedInts>(x);
+    const auto number = std::bit_cast<UnsignedInts>(Ints(x == x));  // all bits where x is no NaN
+    return ((bits + 0x7fff + (bits >> 16 & 1)) & number) | ((bits | 0x400000) & ~number);
+}
+inline Halves to_bfloat16(const Floats& x) { return __builtin_convertvector(bits_to_round(x) >> 16, Halves); }
+inline Floats rounded(const Floats& x) { return std::bit_cast<Floats>(bits_to_round(x) & 0xffff0000); }
 
 // Each format: how many weights a block has, its bytes, and the weights 32 · part … 32 · part + 31.
 

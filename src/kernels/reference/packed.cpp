@@ -31,10 +31,19 @@ std::vector<float> row(const CompactMatrix& w, std::int64_t i) {
     return out;
 }
 
-void packed_linear(const Array& y, const Array& x, const CompactMatrix& w, bool adds) {
-    count_multiply_adds(x.shape[0] * w.n * w.k);
+// Row i of W as an operand of this type.
+std::vector<float> row(const CompactMatrix& w, std::int64_t i, DType operands) {
+    std::vector<float> out = row(w, i);
+    if (operands == bfloat16)
+        for (float& value : out) value = half::from_bfloat16(half::bfloat16_bits(value));
+    return out;
+}
+
+void packed_linear(const Array& y, const Array& operand, const CompactMatrix& w, bool adds) {
+    const Array x = copy_of(operand, float32);
+    count_multiply_adds(x.shape[0] * w.n * w.k, operand.dtype == bfloat16);
     for (std::int64_t j = 0; j < w.n; ++j) {
-        const std::vector<float> weights = row(w, j);
+        const std::vector<float> weights = row(w, j, operand.dtype);
         for (std::int64_t i = 0; i < x.shape[0]; ++i) {
             double total = adds ? value<float>(y, i, j) : 0;
             for (std::int64_t p = 0; p < w.k; ++p)
@@ -44,12 +53,13 @@ void packed_linear(const Array& y, const Array& x, const CompactMatrix& w, bool 
     }
 }
 
-void packed_linear_backward(const Array& dx, const Array& dy, const CompactMatrix& w) {
-    count_multiply_adds(dx.shape[0] * w.n * w.k);
+void packed_linear_backward(const Array& dx, const Array& operand, const CompactMatrix& w) {
+    const Array dy = copy_of(operand, float32);
+    count_multiply_adds(dx.shape[0] * w.n * w.k, operand.dtype == bfloat16);
     for (std::int64_t i = 0; i < dx.shape[0]; ++i) {
         std::vector<double> totals(static_cast<std::size_t>(w.k));
         for (std::int64_t j = 0; j < w.n; ++j) {
-            const std::vector<float> weights = row(w, j);
+            const std::vector<float> weights = row(w, j, operand.dtype);
             for (std::size_t p = 0; p < totals.size(); ++p)
                 totals[p] += value<float>(dy, i, j) * static_cast<double>(weights[p]);
         }
