@@ -3,8 +3,8 @@
 
     published.py MODEL.gguf --generate build/release/examples/generate [--rounds N] [--threads 1,2]
 
-Each round runs Weft (its products of highest and of medium precision), llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after the other, each three times and in
-processes of its own. Prints, as a table, the medians of tokens a second, Weft's divided by them, and the peak of the resident set. Needs llama-cpp-python,
+Each round runs Weft (products of highest and of medium precision), llama.cpp and PyTorch (transformers, eager, float32 and bfloat16) one after
+the other, each three times and in processes of its own. Prints, as a table, the medians of tokens a second, Weft's divided by them, and the peak of the resident set. Needs llama-cpp-python,
 transformers, torch and gguf.
 """
 import argparse
