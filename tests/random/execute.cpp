@@ -53,8 +53,9 @@ void step(const Program& program, std::size_t i, const RunOptions& run_options,
         return row.run({x, s.numbers, s, run_options.dtype, run, static_cast<int>(i)});
     };
     Tensor y, point, change;
-    if (perturbation != nullptr && perturbation->held && row.choose && ((row.flags & constant) || s.no_grad) &&
-        !changes) {
+    // What is held constant; a leaf is made anew, so that it requires a gradient where it did.
+    if (perturbation != nullptr && perturbation->held && !s.in.empty() && row.choose &&
+        ((row.flags & constant) || s.no_grad) && !changes) {
         y = (*perturbation->values)[i].clone();
     } else if (perturbation != nullptr && changes && !(row.flags & state) && is_floating_point(x[0].dtype())) {
         const NoGrad off;

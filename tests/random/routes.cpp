@@ -13,9 +13,10 @@ using Tensors = std::vector<Tensor>;
 using Doubles = std::vector<double>;
 
 struct Outcome {
-    bool refused = false;        // as a route may: see refusing
-    Tensors outputs, gradients;  // undefined where no output depends on the target
-    Tensors present = {};        // the targets' grad() before backward, which adds to it
+    bool refused = false;          // as a route may: see refusing
+    Tensors outputs, gradients;    // undefined where no output depends on the target
+    Tensors present = {};          // the targets' grad() before backward, which adds to it
+    std::vector<bool> inner = {};  // the targets that are no leaves
 };
 
 Tensors drawn(const Program& program, const Tensors& like, std::uint64_t stream) {
@@ -140,9 +141,11 @@ Outcome by_grad(const Program& program, const RunOptions& run_options, bool crea
     return refusing(run_options, [&] {
         const Run r = run(program, run_options);
         const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
-        return Outcome{false, outputs,
-                       grad(outputs, targets, drawn(program, outputs, 1),
-                            {.create_graph = create_graph, .retain_graph = true, .allow_unused = true})};
+        Outcome outcome{false, outputs,
+                        grad(outputs, targets, drawn(program, outputs, 1),
+                             {.create_graph = create_graph, .retain_graph = true, .allow_unused = true})};
+        for (const Tensor& x : targets) outcome.inner.push_back(!x.is_leaf());
+        return outcome;
     });
 }
 
@@ -190,13 +193,17 @@ Outcome second_order(const Program& program, const RunOptions& run_options) {
 // A number that depends on the targets, as they are moved by t along a direction.
 class Along {
 public:
-    // Second derivatives are taken along leaves alone: a saved output is the target itself, and moves with it.
+    // Second derivatives, and gradients of gradients, are taken along leaves alone: a saved output is the
+    // target itself, and moves with it.
     Along(const Program& program, bool second) : program_(program), second_(second) {
         base_ = run(program, {.dtype = program.dtype, .notes = true});
         const Tensors targets = picked(program.targets, base_.points);
         direction_ = drawn(program, targets, 3);
-        for (std::size_t i = 0; second && i < targets.size(); ++i)
-            if (!targets[i].is_leaf()) direction_[i].zero_();
+        const bool along_leaves = second || (flags_of(program) & nested) != 0;
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            moves_.push_back(!along_leaves || targets[i].is_leaf());
+            if (!moves_[i]) direction_[i].zero_();
+        }
     }
     const Tensors& direction() const { return direction_; }
 
@@ -204,7 +211,7 @@ public:
         Perturbation perturbation{
             &base_.values, &base_.changes, {}, second_ || (flags_of(program_) & nested) != 0};
         for (std::size_t i = 0; i < program_.targets.size(); ++i)
-            perturbation.shift[program_.targets[i]] = direction_[i] * t;
+            if (moves_[i]) perturbation.shift[program_.targets[i]] = direction_[i] * t;
         const Run r = run(program_, {.dtype = program_.dtype}, &perturbation);
         const Tensors outputs = picked(program_.outputs, r.tensors), seeds = drawn(program_, outputs, 1);
         if (!second_) return inner_product(outputs, seeds);
@@ -217,7 +224,8 @@ public:
     double by_jvp() const {
         const TensorFunction f = [this](const Tensors& moves) {
             Perturbation perturbation{&base_.values, &base_.changes, {}, true};
-            for (std::size_t i = 0; i < moves.size(); ++i) perturbation.shift[program_.targets[i]] = moves[i];
+            for (std::size_t i = 0; i < moves.size(); ++i)
+                if (moves_[i]) perturbation.shift[program_.targets[i]] = moves[i];
             return picked(program_.outputs, run(program_, {.dtype = program_.dtype}, &perturbation).tensors);
         };
         Tensors at;
@@ -231,6 +239,7 @@ private:
     bool second_;
     Run base_;
     Tensors direction_;
+    std::vector<bool> moves_;  // the targets that the direction moves
 };
 
 struct Difference {
@@ -254,9 +263,10 @@ double sensitivity(const Program& program, const Tensors& gradients, bool second
     double largest = 0;
     for (std::uint64_t draw = 0; draw < 4; ++draw) {
         Perturbation perturbation{&base.values, &base.changes, {}, true, false};
-        Rng rng(draw + 1);
-        const double epsilon = program.dtype == float32 ? 4e-7 : 1e-15;
-        if (!(flags_of(program) & in_place)) perturbation.uses = epsilon;  // parts that cancel come apart
+        Rng rng(draw / 2 + 1);  // to either side
+        const double epsilon = (program.dtype == float32 ? 4e-7 : 1e-15) * (draw % 2 == 0 ? 1 : -1);
+        // Parts that cancel come apart; not of what a statement changes or differentiates by.
+        if (!(flags_of(program) & (in_place | nested))) perturbation.uses = epsilon;
         for (int i = 0; i < static_cast<int>(program.statements.size()); ++i) {
             const Tensor& x = base.values[static_cast<std::size_t>(i)];
             const Row& row = row_of(program.statements[static_cast<std::size_t>(i)]);
@@ -331,14 +341,16 @@ public:
                 close("reference kernels", reference, by_grad(program_, run_options));
             }
             if (!changes)
-                close("copies", reference, by_grad(program_, {.dtype = program_.dtype, .copies = true}));
+                close("copies", without_saved(reference),
+                      without_saved(by_grad(program_, {.dtype = program_.dtype, .copies = true})));
         }
         const Outcome created = by_grad(program_, run_options, true);
         const Outcome composed = by_grad(program_, {.dtype = program_.dtype, .composed = true});
         if (!reference.refused) {
             is_fused || nests ? close("create_graph", reference, created)
                               : exact("create_graph", reference, created);
-            is_fused ? close("composed", reference, composed) : exact("composed", reference, composed);
+            is_fused ? close("composed", without_saved(reference), without_saved(composed))
+                     : exact("composed", reference, composed);
         }
         if (program_.dtype == float32 && !(flags & rounds) && !reference.refused && verdict_) {
             Program wide = program_;
@@ -366,6 +378,14 @@ private:
     const Program& program_;
     Counts& counts_;
     Verdict verdict_;
+
+    // What a grad within the program has saved may be a target itself or, by another route, a copy of it or a
+    // part, and so the target's gradient is another. A leaf's is not.
+    Outcome without_saved(Outcome outcome) const {
+        for (std::size_t i = 0; (flags_of(program_) & nested) && i < outcome.inner.size(); ++i)
+            if (outcome.inner[i]) outcome.gradients[i] = Tensor();
+        return outcome;
+    }
 
     void exact(const std::string& route, const Outcome& reference, const Outcome& other) {
         if (!verdict_ || other.refused) return;

@@ -203,7 +203,7 @@ Rows more_rows() {
          },
          rare | constant | stored},
 
-        {"flatten(Tensor, int, int)", "flatten($0, 0, #0)", "torch.flatten($0, 0, #0)", with_axis,
+        {"flatten(Tensor, int, int)", "flatten($0, 0, #0)", "flatten($0, 0, #0)", with_axis,
          [](const Call& c) { return flatten(c.x[0], 0, c.axis(0)); }},
         {"movedim(Tensor, int, int)", "movedim($0, #0, #1)", "torch.movedim($0, #0, #1)",
          [](ProgramBuilder& d, Statement& s) {

@@ -118,7 +118,7 @@ Rows shape_rows() {
 
         {"broadcast_to(Tensor, Shape)", "broadcast_to($0, {#0*})", "torch.broadcast_to($0, [#0*])", stretched,
          [](const Call& c) { return broadcast_to(c.x[0], c.shape(0)); }},
-        {"sum_to(Tensor, Shape)", "sum_to($0, {#0*})", "$0.sum_to_size([#0*])",
+        {"sum_to(Tensor, Shape)", "sum_to($0, {#0*})", "sum_to($0, [#0*])",
          [](ProgramBuilder& d, Statement& s) {
              if (!one(d, s)) return false;
              Shape shape = d.at(s.in[0]).shape();
