@@ -38,12 +38,10 @@
 #include <cblas.h>
 #endif
 
+#include "kernels/fast/blas/openblas_kernels.h"
 #include "kernels/fast/half/half_gemm.h"
 
-extern "C" {
-void openblas_set_num_threads(int);
-char* openblas_get_corename();
-}
+extern "C" void openblas_set_num_threads(int);
 
 namespace {
 
@@ -187,6 +185,7 @@ int main(int argc, char** argv) {
         return 1;
     }
 
+    weft::kernels::fast::choose_openblas_kernels();
     const Sizes s = workloads.at(name);
     nlohmann::ordered_json line;
     line["workload"] = name;

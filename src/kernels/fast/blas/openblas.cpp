@@ -19,6 +19,7 @@
 
 #include "kernels/fast/blas/blas.h"
 #include "kernels/fast/blas/one_thread.h"
+#include "kernels/fast/blas/openblas_kernels.h"
 
 extern "C" {
 void openblas_set_num_threads(int);
@@ -34,7 +35,8 @@ namespace {
 // The number of threads belongs to the process where OpenBLAS has threads of its own, and to the calling thread
 // where it uses OpenMP, which is then in the process, too.
 const OpenMP openmp(RTLD_DEFAULT);
-const bool blas_is_single_threaded = [] {
+const bool blas_is_ready = [] {
+    choose_openblas_kernels();
     const OneThread restored(openmp);
     openblas_set_num_threads(1);
     return true;
