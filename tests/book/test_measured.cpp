@@ -1,5 +1,6 @@
 // What the pages say was measured is what the programs that measure have left in docs/measured.
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -60,6 +61,34 @@ TEST_CASE("the tables of measurements are those in docs/measured, with processor
             ++rows;
         }
     CHECK(rows >= 40);
+}
+
+TEST_CASE("the times on 16 cores are those in docs/measured/scaling.txt", "[house][measured]") {
+    const std::vector<std::string> record = lines_of(read(root / "docs/measured/scaling.txt"));
+    // Whether the first row of a workload, products and number of threads has such a cell, or any has.
+    const auto found = [&](const std::string& begin, std::size_t i, const std::string& value, bool in_any) {
+        for (const std::string& line : record) {
+            if (!line.starts_with(begin)) continue;
+            const std::string kept = cell(line, i);
+            if (kept == value || std::strtod(kept.c_str(), nullptr) == std::stod(value)) return true;
+            if (!in_any) return false;
+        }
+        return false;
+    };
+    const std::vector<std::string> rows = rows_under("### On 16 cores");
+    CHECK(rows.size() == 8);
+    for (std::size_t i = 2; i < rows.size(); ++i) {
+        INFO(rows[i]);
+        const std::string begin = "| " + cell(rows[i], 0) + " | " + cell(rows[i], 1) + " | ";
+        CHECK(found(begin + "1 |", 3, cell(rows[i], 2), false));
+        const char* threads[] = {"2 |", "4 |", "8 |", "16 |"};
+        for (std::size_t k = 0; k < 4; ++k) CHECK(found(begin + threads[k], 4, cell(rows[i], 3 + k), false));
+        CHECK(found(begin + "16 |", 3, cell(rows[i], 7), false));
+        if (cell(rows[i], 8) == "–") continue;
+        CHECK(found(begin + "16 |", 5, cell(rows[i], 8), true));
+        const double ratio = std::stod(cell(rows[i], 7)) / std::stod(cell(rows[i], 8));
+        CHECK(std::abs(ratio - std::stod(cell(rows[i], 9))) < 0.0051);
+    }
 }
 
 TEST_CASE("the times in the README are those of docs/performance.md", "[house][measured]") {
