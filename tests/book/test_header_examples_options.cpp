@@ -1,12 +1,10 @@
 // The examples in the headers of what has none beside its relatives: options, results, and small functions.
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 
 #include "catch.h"
+#include "standard_error.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -581,15 +579,9 @@ TEST_CASE("example: GPT2Options", "[header-examples]") {
 // ---- weft/training/progress.h
 
 TEST_CASE("example: warn", "[header-examples]") {
-    std::FILE* const file = std::tmpfile();
-    const int before = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
-    training::warn("the text has 40 characters; give at least 100");
-    dup2(before, STDERR_FILENO);
-    close(before);
-    std::rewind(file);
-    std::string written(200, '\0');
-    written.resize(std::fread(written.data(), 1, written.size(), file));
-    std::fclose(file);
+    const std::string written = standard_error_of([] {
+        // As the header shows it.
+        training::warn("the text has 40 characters; give at least 100");
+    });
     CHECK(written.find("warning: the text has 40 characters") != std::string::npos);
 }

@@ -3,6 +3,7 @@
 
 #include "agree.h"
 #include "catch.h"
+#include "dist/probe.h"
 #include "environment.h"
 #include "programs.h"
 #include "refusal.h"
@@ -279,4 +280,16 @@ TEST_CASE("evaluate.h: several processes get the loss of one", "[header-examples
     CHECK(loss == training::evaluate(corpus.validation_batches(), loss_of));
     check_refusals<ValueError>({{"evaluate: there is no batch; give at least one",
                                  [&] { (void)training::evaluate({}, loss_of, group); }}});
+}
+
+TEST_CASE("how a process computes is the same on any number of threads, and another with other kernels",
+          "[dist]") {
+    const int threads = get_num_threads();
+    set_num_threads(1);
+    const std::string alone = dist::arithmetic();
+    set_num_threads(3);
+    CHECK(dist::arithmetic() == alone);
+    const ReferenceKernels plain;
+    CHECK(dist::arithmetic() != alone);
+    set_num_threads(threads);
 }

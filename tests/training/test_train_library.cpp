@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "scratch.h"
+#include "standard_error.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -275,8 +276,16 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
     const fs::path folder = scratch / "a" / "b";
     {
         const training::OutputFolder first(folder, {"model.safetensors"});
-        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder, {}, 0); }),
-                       "another run trains in"));
+        std::string refusal;
+        const auto taken = [&](double patience) {
+            return standard_error_of([&] {
+                refusal = message_of<IoError>([&] { training::OutputFolder second(folder, {}, patience); });
+            });
+        };
+        CHECK(taken(0).empty());  // no word of waiting
+        CHECK(contains(refusal, "another run trains in"));
+        CHECK(contains(taken(0.1), "waiting 0.1 s for its end"));
+        CHECK(contains(refusal, "another run trains in"));
         CHECK(fs::exists(folder / "train.lock"));
     }
     CHECK_FALSE(fs::exists(scratch / "a"));
