@@ -216,6 +216,8 @@ TEST_CASE("numbers at the ends of int64 are counted, or refused", "[ops][numbers
     CHECK(contains(message_of<DTypeError>([] { (void)arange(0, 0x1p63, 1, int64); }), "arange: int64"));
     CHECK(values_of(arange(0, 2.5, 1, int64)) == std::vector<std::int64_t>{0, 1, 2});
     CHECK(values_of(arange(2, -1.5, -2, int64)) == std::vector<std::int64_t>{2, 0});
+    CHECK(values_of(arange(3, 10, 2, int64)) == std::vector<std::int64_t>{3, 5, 7, 9});
+    CHECK(values_of(arange(-4, 3, 3, int64)) == std::vector<std::int64_t>{-4, -1, 2});
     const Tensor long_axis = zeros({1}).expand({highest});
     CHECK(long_axis.slice(0, 1, highest, highest).shape() == Shape{1});
     CHECK(long_axis.slice(0, 0, highest, 2).shape() == Shape{highest / 2 + 1});
