@@ -7,6 +7,7 @@
 #include "environment.h"
 #include "programs.h"
 #include "refusal.h"
+#include "threads.h"
 #include "weft/training.h"
 
 using namespace weft;
@@ -284,12 +285,12 @@ TEST_CASE("evaluate.h: several processes get the loss of one", "[header-examples
 
 TEST_CASE("how a process computes is the same on any number of threads, and another with other kernels",
           "[dist]") {
-    const int threads = get_num_threads();
-    set_num_threads(1);
+    const Threads one(1);
     const std::string alone = dist::arithmetic();
-    set_num_threads(3);
-    CHECK(dist::arithmetic() == alone);
+    {
+        const Threads three(3);
+        CHECK(dist::arithmetic() == alone);
+    }
     const ReferenceKernels plain;
     CHECK(dist::arithmetic() != alone);
-    set_num_threads(threads);
 }

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "catch.h"
+#include "environment.h"
 #include "kernels/fast/blas/openblas_kernels.h"
 #include "skipped.h"
 #include "weft/core.h"
@@ -12,10 +13,9 @@ namespace {
 
 // OpenBLAS with the kernels of a name, as if the environment had named them before it started.
 void run_kernels(const std::string& name) {
-    ::setenv("OPENBLAS_CORETYPE", name.c_str(), 1);
+    const Environment chosen("OPENBLAS_CORETYPE", name);
     gotoblas_dynamic_quit();
     gotoblas_dynamic_init();
-    ::unsetenv("OPENBLAS_CORETYPE");
 }
 
 std::string running() { return openblas_get_corename(); }
@@ -26,17 +26,19 @@ TEST_CASE("where OpenBLAS takes the processor for a Prescott, it is given kernel
     const char* const kernels = kernels::fast::kernels_of_this_processor();
     if (kernels == nullptr || gotoblas_dynamic_init == nullptr)
         return skip("OpenBLAS has kernels for one processor, or this one has no AVX2: a choice of kernels");
-    const char* const given = std::getenv("OPENBLAS_CORETYPE");
-    const std::string named = given == nullptr ? "" : given, before = running();
+    const Environment put_back("OPENBLAS_CORETYPE", "");
+    ::unsetenv("OPENBLAS_CORETYPE");
+    const std::string before = running();
     Rng rng(1);
     const Tensor a = rand({70, 130}, rng), b = rand({130, 90}, rng), y = matmul(a, b);
 
     run_kernels("Prescott");
     REQUIRE(running() == "Prescott");
-    ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
-    kernels::fast::choose_openblas_kernels();
-    CHECK(running() == "Prescott");  // the user's choice
-    ::unsetenv("OPENBLAS_CORETYPE");
+    {
+        const Environment chosen("OPENBLAS_CORETYPE", "Prescott");
+        kernels::fast::choose_openblas_kernels();
+        CHECK(running() == "Prescott");  // the user's choice
+    }
     kernels::fast::choose_openblas_kernels();
     CHECK(running() == kernels);
     CHECK(std::getenv("OPENBLAS_CORETYPE") == nullptr);
@@ -47,6 +49,5 @@ TEST_CASE("where OpenBLAS takes the processor for a Prescott, it is given kernel
     CHECK(running() == "Nehalem");
 
     run_kernels(before);
-    if (given != nullptr) ::setenv("OPENBLAS_CORETYPE", named.c_str(), 1);
     CHECK(running() == before);
 }

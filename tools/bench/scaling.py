@@ -11,7 +11,7 @@ import argparse
 import os
 import subprocess
 
-from dist import FOLDER, json_of
+from dist import FOLDER, alternately, json_of
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("workloads", nargs="*", default=["long", "attention", "char", "gpt2"])
@@ -33,8 +33,8 @@ for workload in given.workloads:
             programs.append([*peer, workload, *torch])
         first = None
         for n in given.threads.split(","):
-            rounds = [[json_of([*program, "--threads", n])["min_ms"] for program in programs] for _ in range(given.rounds)]
-            times = [min(times) for times in zip(*rounds)]
+            runs = [lambda command=program: json_of([*command, "--threads", n]) for program in programs]
+            times = [result["min_ms"] for result in alternately(given.rounds, runs)]
             first = first or times
             cells = [cell for ms, one in zip(times, first) for cell in (f"{ms:.3g}" if ms < 1000 else f"{ms:.0f}", f"{one / ms:.2f} ×")]
             cells += [f"{times[0] / times[1]:.2f} ×"] if has_torch else ["–"] * 3
