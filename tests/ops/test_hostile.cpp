@@ -230,7 +230,7 @@ TEST_CASE("sums, scans and norms of ten million elements are right", "[ops][host
 
 TEST_CASE("norms of rows whose squares overflow are those of the rows in another unit, by every route",
           "[ops][hostile]") {
-    const auto both = [](const Tensor& x, double unit) {  // values and gradients · unit
+    const auto both = [](const Tensor& x, const Tensor& unit) {  // values and gradients · unit
         const Tensor leaf = (x * unit).detach().requires_grad_(),
                      weight = tensor({1, 2, -1, 0.5}).to(x.dtype());
         const Tensor y = cat({rms_norm(leaf, weight), layer_norm(leaf, weight)}, 0);
@@ -238,21 +238,22 @@ TEST_CASE("norms of rows whose squares overflow are those of the rows in another
         return cat({y.detach(), dx * unit}, 0).to(float64);
     };
     for (const DType dtype : {float32, float64})
-        for (const double unit : {1e18, 1e20, 1e30, 1e35, 1e160, 1e300}) {
-            if (dtype == float32 && unit > 1e35) continue;
+        for (const double unit : {1e18, 1e20, 1e30, 1e35, 1e38, 1e160, 1e300, 5e307}) {
+            if (dtype == float32 && unit > 1e38) continue;
             INFO(name(dtype) << ' ' << unit);
             // The second row stays as it is: it has the same bits beside the first.
-            const std::vector<double> rows = {1, -2, 3, 0.5, 1 / unit, 2 / unit, -1 / unit, 0};
+            const std::vector<double> rows = {1, -2, 3, 0.5, 1, 2, -1, 0};
             const Tensor x = from_vector(rows, {2, 4}).to(dtype);
+            const Tensor large = from_vector(std::vector{unit, 1.0}, {2, 1}).to(dtype);
             const auto agree = [&] {
-                const Tensor expected = both(x, 1), found = both(x, unit);
+                const Tensor expected = both(x, ones_like(large)), found = both(x, large);
                 for (const std::int64_t row : {0, 2, 4}) {  // of large numbers: eps does not matter
                     INFO("row " << row << ": " << found[row] << " / " << expected[row]);
                     CHECK(allclose(found[row], expected[row], 1e-4, 1e-4));
                 }
-                const Tensor own = both(tensor({{1, 2, -1, 0}}).to(dtype), 1);
+                const Tensor own = both(tensor({{1, 2, -1, 0}}).to(dtype), tensor({{1}}).to(dtype));
                 for (const std::int64_t row : {0, 1, 2})
-                    CHECK(allclose(found[2 * row + 1] / (row == 2 ? unit : 1), own[row], 1e-5, 1e-6));
+                    CHECK(allclose(found[2 * row + 1], own[row], 1e-5, 1e-6));
             };
             agree();
             {
@@ -262,6 +263,68 @@ TEST_CASE("norms of rows whose squares overflow are those of the rows in another
             const ReferenceKernels reference;
             agree();
         }
+}
+
+TEST_CASE("what is finite in float64, and in float32's range, is finite in float32", "[ops][hostile]") {
+    const std::map<std::string, std::string> overflowing = {
+        {"attention", "q · k"},
+        {"attention_weights", "q · k"},
+        {"cross_entropy", "the sum of the weights, or a weight · log p"},
+        {"kl_div", "the sum, before it is divided"},
+        {"l1_loss", "the sum, before it is divided"},
+        {"nll_loss", "a weight · log p"},
+        {"norm", "the norm, of whose gradient it is a factor"},
+        {"smooth_l1_loss", "the sum, before it is divided"},
+    };
+    std::set<std::string> rows, met;
+    for (const std::string& array : hostile().names())
+        if (array.ends_with("/float32")) rows.insert(array.substr(0, array.find('/')));
+    std::vector<Op> ops = op_table();
+    ops.insert(ops.end(), extra.begin(), extra.end());
+    for (const Op& op : ops)
+        for (const std::string& row : rows) {
+            if (row.substr(0, row.find('+')) != op.golden) continue;
+            const Inputs ordinary = operands(row, "ordinary", float32);
+            for (const double scale : {1e33, 1e36, 3e37})
+                for (std::size_t one = 0; one <= ordinary.size();
+                     ++one) {  // which operand is scaled; at last, all
+                    Inputs single, twice;
+                    for (std::size_t i = 0; i < ordinary.size(); ++i) {
+                        const Tensor& x = ordinary[i];
+                        const bool scaled = x.requires_grad() && (one == i || one == ordinary.size());
+                        single.push_back((scaled ? x * scale : x).detach().clone());
+                        twice.push_back(x.requires_grad() ? single[i].to(float64) : single[i]);
+                        for (Tensor copy : {single[i], twice[i]}) copy.requires_grad_(x.requires_grad());
+                    }
+                    const auto found = results_of(op, single), exact = results_of(op, twice);
+                    REQUIRE(found.size() == exact.size());
+                    for (std::size_t i = 0; i < found.size(); ++i) {
+                        if (std::isfinite(found[i]) || !(std::abs(exact[i]) < 1e38)) continue;
+                        const std::string operation = row.substr(0, row.find_first_of(".+"));
+                        met.insert(operation);
+                        INFO(row << ", operand " << one << " · " << scale << ", result " << i << ": "
+                                 << found[i] << " / " << exact[i]);
+                        if (!overflowing.contains(operation)) CHECK(false);
+                    }
+                }
+        }
+    CHECK(met.size() == overflowing.size());
+}
+
+TEST_CASE("layer_norm of a row whose differences overflow is that of the row in another unit",
+          "[ops][hostile]") {
+    for (const DType dtype : {float32, float64}) {
+        const double unit = dtype == float32 ? 1.1e38 : 5.9e307;
+        const auto results = [&](double times) {  // value, gradient of x · times, of weight
+            const Tensor x = (tensor({{1, -3, 3, 3}}).to(dtype) * times).requires_grad_(),
+                         weight = (tensor({1, 2, -1, 0.5}).to(dtype)).requires_grad_();
+            const Tensor y = layer_norm(x, weight);
+            const auto dy = grad({sum(exp(y))}, {x, weight});
+            return cat({y.detach(), dy[0] * times, dy[1].reshape({1, 4})}, 0);
+        };
+        INFO(results(unit) << " / " << results(1));
+        CHECK(allclose(results(unit), results(1), 2e-5, 2e-5));
+    }
 }
 
 TEST_CASE("of hostile inputs, random operations take shape and type only, or finite weights",

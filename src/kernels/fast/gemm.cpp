@@ -194,7 +194,7 @@ void gemm_parallel(std::span<const Sized<T, E>> products) {
                    border(k, parts.k, part + 1) - k0, T(1),
                    {a.data + m0 * a.row + k0 * a.column, a.row, a.column},
                    {b.data + k0 * b.row + n0 * b.column, b.row, b.column}, part == 0 ? beta : T(0),
-                   {y.data + m0 * y.row + n0, y.row, 1});
+                   {y.data + m0 * y.row + n0, y.row, y.column});
     });
     for (std::size_t i = 0; i < products.size(); ++i) {
         const Sized<T, E>& p = products[i];

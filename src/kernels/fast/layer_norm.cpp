@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/fast/simd.h"
@@ -17,18 +18,20 @@ struct Moments {
     T mean, rest, rstd;
 };
 
+// Half of a − b, which is finite if a and b are.
+double half_difference(double a, double b) { return a / 2 - b / 2; }
+
 // 1/√(mean (x − mean)² + eps), squared in double beside the largest, so that no finite row overflows.
 template <class T>
 double careful_rstd(const T* row, std::int64_t C, double mean, double eps) {
     double largest = 0, squares = 0;
-    for (std::int64_t i = 0; i < C; ++i)
-        largest = std::max(largest, std::abs(static_cast<double>(row[i]) - mean));
+    for (std::int64_t i = 0; i < C; ++i) largest = std::max(largest, std::abs(half_difference(row[i], mean)));
     const double unit = largest > 0 ? largest : 1;
     for (std::int64_t i = 0; i < C; ++i) {
-        const double v = (static_cast<double>(row[i]) - mean) / unit;
+        const double v = half_difference(row[i], mean) / unit;
         squares += v * v;
     }
-    return 1 / std::hypot(unit * std::sqrt(squares * (1 / static_cast<double>(C))), std::sqrt(eps));
+    return 0.5 / std::hypot(unit * std::sqrt(squares * (1 / static_cast<double>(C))), std::sqrt(eps) / 2);
 }
 
 // The mean in double, so that a constant row leaves no rest.
@@ -37,7 +40,7 @@ Moments<T> careful_moments(const T* row, std::int64_t C, double eps) {
     const double per = 1 / static_cast<double>(C);
     double first = 0, second = 0;
     for (std::int64_t i = 0; i < C; ++i) first += static_cast<double>(row[i]) * per;
-    for (std::int64_t i = 0; i < C; ++i) second += (static_cast<double>(row[i]) - first) * per;
+    for (std::int64_t i = 0; i < C; ++i) second += half_difference(row[i], first) * (2 * per);
     const double mean = first + second;
     const bool is_constant = std::all_of(row, row + C, [&](T x) { return static_cast<double>(x) == mean; });
     const T rounded = static_cast<T>(mean);
@@ -57,17 +60,38 @@ Moments<T> moments(const T* row, std::int64_t C, double eps) {
     return {mean, T(0), static_cast<T>(1 / std::sqrt(var + eps))};
 }
 
+// A row of which (x − mean − rest) · rstd is to be computed. Where a difference, or its product with a
+// gradient, could overflow, x is a copy that has been normalised.
+template <class T>
+class Row {
+    std::vector<T> copy;
+
+public:
+    const T* x;
+    xsimd::batch<T> mean, rest, rstd;
+
+    Row(const T* row, std::int64_t C, Moments<T> of) : x(row) {
+        const T unit = std::ldexp(T(1), -3 * std::numeric_limits<T>::max_exponent / 4);
+        if (of.rstd < unit) {
+            for (std::int64_t i = 0; i < C; ++i)
+                copy.push_back((row[i] * unit - of.mean * unit - of.rest * unit) * (of.rstd / unit));
+            x = copy.data(), of = {0, 0, 1};
+        }
+        mean = of.mean, rest = of.rest, rstd = of.rstd;
+    }
+};
+
 void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array& weight,
                 const Array& bias, double eps) {
     const std::int64_t C = x.shape.back(), R = rstd.numel();
     visit_floating(x.dtype, [&]<class T>(T) {
-        using Batch = xsimd::batch<T>;
         parallel_for(R, C, row_grain, [&](std::int64_t r) {
             const T* row = x.data<T>() + r * C;
             const Moments<T> found = moments(row, C, eps);
-            const Batch m(found.mean), rest(found.rest), s(found.rstd);
-            simd_run([=](auto v, auto w, auto b) { return (v - m - rest) * s * w + b; }, C, y.data<T>() + r * C,
-                     row, weight.data<T>(), bias.data<T>());
+            const Row<T> in(row, C, found);
+            simd_run([m = in.mean, rest = in.rest, s = in.rstd](auto v, auto w,
+                                                                auto b) { return (v - m - rest) * s * w + b; },
+                     C, y.data<T>() + r * C, in.x, weight.data<T>(), bias.data<T>());
             mean.data<T>()[2 * r] = found.mean;
             mean.data<T>()[2 * r + 1] = found.rest;
             rstd.data<T>()[r] = found.rstd;
@@ -88,18 +112,19 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
             T* db = dw + C;
             for (std::int64_t r = g * norm_group; r < std::min(R, (g + 1) * norm_group); ++r) {
                 const T* dyr = dy.data<T>() + r * C;
-                const T* xr = x.data<T>() + r * C;
-                const Batch m(mean.data<T>()[2 * r]), rest(mean.data<T>()[2 * r + 1]), s(rstd.data<T>()[r]);
+                const Moments<T> found{mean.data<T>()[2 * r], mean.data<T>()[2 * r + 1], rstd.data<T>()[r]};
+                const Row<T> in(x.data<T>() + r * C, C, found);
+                const Batch m = in.mean, rest = in.rest, s = in.rstd, true_s(found.rstd);
                 // x̂ = (x − mean)·rstd, g = dy·weight:  dx = rstd·(g − mean(g) − x̂·mean(g·x̂))
                 const double sum_g = row_sum_of<T>([](auto d, auto p) { return d * p; }, C, dyr, w);
                 const double sum_gx = row_sum_of<T>(
-                    [=](auto d, auto p, auto v) { return d * p * (v - m - rest) * s; }, C, dyr, w, xr);
+                    [=](auto d, auto p, auto v) { return d * p * (v - m - rest) * s; }, C, dyr, w, in.x);
                 const Batch a(static_cast<T>(sum_g * per)), b(static_cast<T>(sum_gx * per));
-                simd_run([=](auto d, auto p, auto v) { return s * (d * p - a - (v - m - rest) * s * b); }, C,
-                         dx.data<T>() + r * C, dyr, w, xr);
+                simd_run([=](auto d, auto p, auto v) { return true_s * (d * p - a - (v - m - rest) * s * b); },
+                         C, dx.data<T>() + r * C, dyr, w, in.x);
                 if (dweight.storage)
                     simd_run([=](auto sum, auto d, auto v) { return sum + d * (v - m - rest) * s; }, C, dw, dw,
-                             dyr, xr);
+                             dyr, in.x);
                 if (dbias.storage) simd_run([](auto sum, auto d) { return sum + d; }, C, db, db, dyr);
             }
         });
