@@ -1,7 +1,6 @@
 #include "weft/dist/data_parallel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "dist/buckets.h"
@@ -225,7 +224,7 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
                                 {reinterpret_cast<const char*>(losses.data()), losses.size() * sizeof(double)}))
         all += part;
     losses.resize(static_cast<std::size_t>(G));
-    std::memcpy(losses.data(), all.data(), all.size());
+    all.copy(reinterpret_cast<char*>(losses.data()), all.size());
     std::vector<Range> leaves;
     for (std::int64_t grain = 0; grain < G; ++grain) leaves.push_back({grain, grain + 1});
     add_in_tree(G, leaves, [&](std::size_t i, std::size_t j) { losses[i] += losses[j]; });

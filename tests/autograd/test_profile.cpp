@@ -271,6 +271,7 @@ TEST_CASE("a profile's tables have 80 columns, and a row for what is small", "[p
         const Profile::Span here("a name that is so long that no column of a table could ever hold all of it");
         wait(5);
     }
+    const Tensor kept = matmul(ones({2048, 1}), ones({1, 1024}));
     cross_entropy(model(ids), ids).backward();
     std::istringstream lines(profile.str());
     int full = 0;
@@ -283,6 +284,7 @@ TEST_CASE("a profile's tables have 80 columns, and a row for what is small", "[p
     CHECK(contains(profile.str(), "others, each below 1 %"));
     CHECK(contains(profile.str(), "…"));
     CHECK(contains(profile.str(), "\nall "));
+    CHECK(contains(profile.str(), "8.00       2.10\n"));  // MiB and millions of matmul
     CHECK(contains(profile.str(), "\nin no module"));
 }
 

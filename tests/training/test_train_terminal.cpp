@@ -183,6 +183,19 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
             lines.emplace_back(columns, screen.lines.back());
         }
     }
+    std::string falling;
+    {
+        training::Progress progress(0, 96, 64);
+        const auto step = [&](std::int64_t n) {
+            progress.step(n, 4 - 2.0 / 7 * static_cast<double>((n - 1) / 12));
+        };
+        for (std::int64_t n = 1; n < 95; ++n) step(n);
+        std::this_thread::sleep_for(std::chrono::milliseconds(110));
+        written();
+        step(95);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        falling = Screen(written()).lines.back();
+    }
     ::dup2(before, STDOUT_FILENO);
     ::close(before);
     std::set<std::size_t> curves;
@@ -194,6 +207,9 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
         for (std::size_t at = 0; (at = line.find("▁", at)) != std::string::npos; ++at) ++cells;
         curves.insert(cells);
     }
+    INFO(falling);
+    for (const char* neighbours : {"█▇", "▇▆", "▆▅", "▅▄", "▄▃", "▃▂", "▂▁"})
+        CHECK(contains(falling, neighbours));
     CHECK(curves.contains(8));  // in a line that has just room for it
     CHECK((curves.erase(0) == 1 && *curves.begin() == 8));
 }
