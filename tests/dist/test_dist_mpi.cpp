@@ -1,5 +1,7 @@
 // weft::dist under mpirun: the same bits at any number of processes, and what happens when one fails.
 #ifdef WEFT_PROCESSES
+#include <unistd.h>
+
 #include "places.h"
 #include "programs.h"
 
@@ -78,6 +80,15 @@ TEST_CASE("evaluation has the bits of one process", "[mpi]") {
         CHECK(result.code == 0);
         CHECK(count(result.output, "loss ") == 1);
     }
+}
+
+TEST_CASE("a process that may use few of its host's processors says so", "[mpi]") {
+    if (::sysconf(_SC_NPROCESSORS_ONLN) < 2 || std::system("command -v taskset > /dev/null") != 0)
+        return skip("one processor, or no taskset: a process bound to few processors");
+    const Result result = mpirun(
+        1, "env -u OMP_NUM_THREADS -u WEFT_NUM_THREADS taskset -c 0 " + places::processes() + " collectives");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "may use only 1 of its host's processors; mpirun --bind-to none"));
 }
 
 TEST_CASE("processes that differ are refused, with both sides", "[mpi]") {

@@ -58,3 +58,19 @@ TEST_CASE("reference products count their multiply-adds", "[kernels]") {
     matmul(a, b);
     CHECK(counter.count() == 60);
 }
+
+TEST_CASE("cumprod's second derivative, which scans in both directions, is the same by plain loops",
+          "[kernels]") {
+    const Tensor x =
+        from_vector(std::vector<double>{2, 0.5, -1, 3, 0, 4, 1, -2, 5, 0.25, 1.5, 7}, {3, 4}).requires_grad_();
+    for (const int axis : {0, 1}) {
+        const auto second = [&] {
+            const Tensor dx = grad({sum(cumprod(x, axis))}, {x}, {}, {.create_graph = true})[0];
+            return grad({sum(dx * dx)}, {x})[0];
+        };
+        const Tensor fast = second();
+        const ReferenceKernels plain;
+        INFO(fast << " / " << second());
+        CHECK(allclose(second(), fast, 1e-12, 1e-12));
+    }
+}

@@ -5,6 +5,7 @@
 #include "places.h"
 #include "scratch.h"
 #include "text/byte_pairs.h"
+#include "text/pattern.h"
 #include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
@@ -244,4 +245,11 @@ TEST_CASE("a stream of pieces shows whole characters, and U+FFFD for what is non
     std::string shown;
     for (const char c : hard_text()) shown += stream.push(std::string(1, c));
     CHECK(shown + stream.finish() == hard_text());
+}
+
+TEST_CASE("a pattern that matches empty text, too, gives no empty piece", "[tokenizer]") {
+    std::vector<std::pair<std::string, bool>> pieces;
+    text::Pattern::of_oniguruma("a*").split(
+        "baac", [&](std::string_view piece, bool matches) { pieces.emplace_back(piece, matches); });
+    CHECK(pieces == std::vector<std::pair<std::string, bool>>{{"b", false}, {"aa", true}, {"c", false}});
 }
