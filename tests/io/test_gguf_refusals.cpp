@@ -78,12 +78,19 @@ TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before
                           std::string(60, 'v')) ==
                   "key \"k\": it claims " + shown + " elements, and 60 bytes follow");
     }
-    // Seven float64 need 56 bytes, and eight need 64.
-    const std::string start = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1}) +
-                              string_of("k") + number(9) + number(12);
-    CHECK(load_bytes(start + number(std::uint64_t{7}) + std::string(60, '\0')).metadata.numbers("k").size() ==
-          7);
-    CHECK(contains(refusal(start + number(std::uint64_t{8}) + std::string(60, '\0')), "it claims 8 elements"));
+    const std::map<std::uint32_t, std::uint64_t> sizes = {{0, 1}, {1, 1}, {2, 2},  {3, 2},  {4, 4}, {5, 4},
+                                                          {6, 4}, {7, 1}, {10, 8}, {11, 8}, {12, 8}};
+    for (const auto& [type, bytes] : sizes) {
+        const std::string array = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1}) +
+                                  string_of("k") + number(9) + number(type);
+        const auto of = [&, type = type](std::uint64_t count) {
+            return array + number(count) + std::string(56, '\0');
+        };
+        INFO("type " << type);
+        CHECK(load_bytes(of(56 / bytes)).metadata.has("k"));
+        CHECK(
+            contains(refusal(of(56 / bytes + 1)), "it claims " + std::to_string(56 / bytes + 1) + " elements"));
+    }
 }
 
 TEST_CASE("gguf: metadata that is not the format's is refused by key", "[fault][io][gguf]") {
