@@ -4,8 +4,8 @@
 #include <map>
 
 #include "catch.h"
-#include "standard_error.h"
 #include "weft/weft.h"
+#include "written.h"
 
 using namespace weft;
 
@@ -579,7 +579,7 @@ TEST_CASE("example: GPT2Options", "[header-examples]") {
 // ---- weft/training/progress.h
 
 TEST_CASE("example: warn", "[header-examples]") {
-    const std::string written = standard_error_of([] {
+    const std::string written = written_to(STDERR_FILENO, [] {
         // As the header shows it.
         training::warn("the text has 40 characters; give at least 100");
     });

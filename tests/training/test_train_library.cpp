@@ -5,8 +5,8 @@
 
 #include "catch.h"
 #include "scratch.h"
-#include "standard_error.h"
 #include "weft/weft.h"
+#include "written.h"
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -278,7 +278,7 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
         const training::OutputFolder first(folder, {"model.safetensors"});
         std::string refusal;
         const auto taken = [&](double patience) {
-            return standard_error_of([&] {
+            return written_to(STDERR_FILENO, [&] {
                 refusal = message_of<IoError>([&] { training::OutputFolder second(folder, {}, patience); });
             });
         };

@@ -7,6 +7,7 @@
 #include "scratch.h"
 #include "small_disk.h"
 #include "weft/weft.h"
+#include "written.h"
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -111,6 +112,20 @@ TEST_CASE("a Run that is stopped and resumed leaves the bytes of one that never 
     CHECK(last.meta("note") == "mine");
     CHECK(training::best_of(last)->second == last.number<std::int64_t>("best_step"));
     CHECK(training::History::load(whole / "loss.csv", 99).rows.size() == 10);
+}
+
+TEST_CASE("a Run says how far it is, from its first step or from where it goes on", "[train]") {
+    const Scratch scratch;
+    const auto said = [&](std::int64_t stop_at) {
+        Small run(scratch.folder());
+        run.options.quiet = false, run.options.stop_at = stop_at;
+        return written_to(STDOUT_FILENO, [&] { run.go(); });
+    };
+    const std::string begun = said(6), ended = said(9);
+    INFO(begun << ended);
+    for (const char* step : {"step 0/9", "step 2/9", "step 4/9"}) CHECK(contains(begun, step));
+    for (const char* step : {"step 6/9", "step 8/9", "step 9/9"}) CHECK(contains(ended, step));
+    CHECK_FALSE(contains(ended, "step 4/9"));
 }
 
 TEST_CASE("a Run without a folder writes nothing and ends with the same weights", "[train]") {

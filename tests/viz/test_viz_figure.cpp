@@ -208,6 +208,18 @@ TEST_CASE("ticks are round, within the range, evenly spaced, and say what they a
     CHECK(labels_of(viz::linear_ticks(-2e6, 1, 2)) == std::vector<std::string>{"−2·10⁶", "0"});
 }
 
+TEST_CASE("a line along the edge of its frame is seen", "[viz][figure]") {
+    const viz::Frame frame{.left = 0, .top = 0, .right = 10, .bottom = 10};
+    for (const double at : {0.0, 10.0}) {
+        CHECK(viz::clipped_data(frame, {{at, 2}, {at, 8}}) != "");
+        CHECK(viz::clipped_data(frame, {{2, at}, {8, at}}) != "");
+    }
+    for (const double at : {-0.5, 10.5}) {
+        CHECK(viz::clipped_data(frame, {{at, 2}, {at, 8}}) == "");
+        CHECK(viz::clipped_data(frame, {{2, at}, {8, at}}) == "");
+    }
+}
+
 TEST_CASE("a short logarithmic axis has 1, 2 and 5 between its powers", "[viz][figure]") {
     std::vector<double> values;
     for (const viz::Tick& tick : viz::logarithmic_ticks(0.15, 2.1, 8)) {

@@ -1,4 +1,4 @@
-// What a call writes to standard error.
+// What a call writes to standard output or error.
 #pragma once
 
 #include <unistd.h>
@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <string>
 
+// stream: STDOUT_FILENO or STDERR_FILENO.
 template <class F>
-std::string standard_error_of(const F& f) {
+std::string written_to(int stream, const F& f) {
     std::FILE* const file = std::tmpfile();
-    const int before = ::dup(STDERR_FILENO);
-    ::dup2(::fileno(file), STDERR_FILENO);
+    std::fflush(stdout);
+    const int before = ::dup(stream);
+    ::dup2(::fileno(file), stream);
     f();
-    ::dup2(before, STDERR_FILENO);
+    std::fflush(stdout);
+    ::dup2(before, stream);
     ::close(before);
     std::rewind(file);
     std::string written(10000, '\0');
