@@ -328,6 +328,13 @@ TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention 
     const Tensor x = random({B, T, C});
     const auto good = report_on(Bug::none, x);
     const auto evidence = [&](const char* name) { return good[name].evidence; };
+    Rng other(2);
+    const UsersAttention moved(other, Bug::none);
+    const auto apart_untraced = [&](const Tensor& in, const Mask& mask) {
+        return moved(in, mask) + (composed_mode() ? 0 : 0.123456);
+    };
+    CHECK(check::attention({apart_untraced, H, Mask::causal()}, x)["same result twice"].evidence ==
+          "two traced runs are equal, and an untraced one differs by 0.123");
     CHECK(evidence("scaled by sqrt(d_k)") == "scores = 0.5 = 1/sqrt(4) times q k^T");
     CHECK(evidence("blocked weights are 0") == "90 blocked weights, all exactly 0");    // B·H·T(T − 1)/2
     CHECK(contains(evidence("weights sum to 1"), "45 rows; the farthest from 1 is "));  // B·H·T

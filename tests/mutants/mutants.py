@@ -154,7 +154,7 @@ class Tests:
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        preexec_fn=functools.partial(bounds, limit))
             try:
-                code = process.wait(limit and 20 * limit)  # of one that waits for ever
+                code = process.wait(limit and 5 * limit)  # of one that waits for ever
             except subprocess.TimeoutExpired:
                 code = "time"
             try:
