@@ -83,9 +83,7 @@ TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before
     for (const auto& [type, bytes] : sizes) {
         const std::string array = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1}) +
                                   string_of("k") + number(9) + number(type);
-        const auto of = [&, type = type](std::uint64_t count) {
-            return array + number(count) + std::string(56, '\0');
-        };
+        const auto of = [&](std::uint64_t count) { return array + number(count) + std::string(56, '\0'); };
         INFO("type " << type);
         CHECK(load_bytes(of(56 / bytes)).metadata.has("k"));
         CHECK(
