@@ -152,6 +152,7 @@ TEST_CASE("each family's logits and gradients are those of transformers, in floa
                 }
             }
             const lm::Decoder narrow = lm::load_pretrained(published.folder(), {.dtype = float32});
+            CHECK(narrow(published.ids).dtype() == float32);
             CHECK(error(narrow(published.ids), published("logits32")) < 1e-5);
         }
     }
