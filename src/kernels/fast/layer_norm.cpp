@@ -64,7 +64,7 @@ Moments<T> moments(const T* row, std::int64_t C, double eps) {
 // gradient, could overflow, x is a copy that has been normalised.
 template <class T>
 class Row {
-    std::vector<T> copy;
+    std::vector<T> copy_;
 
 public:
     const T* x;
@@ -74,8 +74,8 @@ public:
         const T unit = std::ldexp(T(1), -3 * std::numeric_limits<T>::max_exponent / 4);
         if (of.rstd < unit) {
             for (std::int64_t i = 0; i < C; ++i)
-                copy.push_back((row[i] * unit - of.mean * unit - of.rest * unit) * (of.rstd / unit));
-            x = copy.data(), of = {0, 0, 1};
+                copy_.push_back((row[i] * unit - of.mean * unit - of.rest * unit) * (of.rstd / unit));
+            x = copy_.data(), of = {0, 0, 1};
         }
         mean = of.mean, rest = of.rest, rstd = of.rstd;
     }
