@@ -159,6 +159,20 @@ TEST_CASE("a run that names nothing has its input and output; its gradients are 
     CHECK_FALSE(story.rows[1].made_by.empty());
 }
 
+TEST_CASE("a tensor that is named before the input has a story, too", "[viz][story]") {
+    const viz::Story story = viz::tensor_story(
+        [](const Tensor& x) {
+            const Tensor turned = traced("turned", x.T().contiguous());
+            return matmul(traced("x", x), turned);
+        },
+        ones({2, 3}));
+    REQUIRE(story.rows.size() == 3);
+    CHECK(story.rows[0].name == "turned");
+    CHECK(row_of(story, "turned").of == "x");
+    CHECK_FALSE(row_of(story, "turned").made_by.empty());
+    CHECK(row_of(story, "x").made_by.empty());
+}
+
 TEST_CASE("ids are listed with their dtype", "[viz][story]") {
     Rng rng(1);
     const nn::Embedding table(5, 2, rng);
