@@ -86,6 +86,7 @@ void Watch::run(Thread& thread) {
                 other.rank, hosts_[static_cast<std::size_t>(other.rank)].c_str(), patience_, rank_,
                 hosts_[static_cast<std::size_t>(rank_)].c_str(), static_cast<long long>(Doing::step),
                 static_cast<const char*>(Doing::now));
+            std::this_thread::sleep_for(pulse);  // for mpirun to read it: MPICH's drops what it has not read
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
     } while (!thread.ends_within(pulse));

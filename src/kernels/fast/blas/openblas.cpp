@@ -1,6 +1,5 @@
 // OpenBLAS, through xtensor-blas.
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "kernels/fast/blas/blas.h"
 #include "kernels/fast/blas/one_thread.h"
 #include "kernels/fast/blas/openblas_kernels.h"
+#include "kernels/fast/blas/room.h"
 
 extern "C" {
 void openblas_set_num_threads(int);
@@ -62,22 +62,17 @@ bool is_limited() {
 // products run than ever before, it gets the buffers for them, and only if there is room.
 std::atomic<int> running = 0, buffers = 0;
 
-void check_room() {
-    constexpr std::size_t size = 129 << 20;
-    void* const room = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) throw std::bad_alloc();
-    ::munmap(room, size);
-}
+constexpr std::size_t buffer_size = 129 << 20;
 
 void make_buffers(int count) {
     using Buffer = std::unique_ptr<void, void (*)(void*)>;
     static std::set<const void*> known;
     std::vector<Buffer> held;
     while (std::ssize(known) < count) {
-        check_room();
+        check_room(buffer_size);
         if (is_limited()) {  // one of OpenBLAS's own threads may have waited for this room, and takes it now
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            check_room();
+            check_room(buffer_size);
         }
         if (blas_memory_alloc == nullptr) break;
         held.emplace_back(blas_memory_alloc(0), blas_memory_free);

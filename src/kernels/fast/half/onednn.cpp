@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/fast/blas/one_thread.h"
+#include "kernels/fast/blas/room.h"
 #include "kernels/fast/half/half_gemm.h"
 
 static_assert(DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR >= 6);
@@ -18,6 +19,8 @@ namespace weft::kernels::fast {
 namespace {
 
 constexpr std::size_t most_primitives = 512;  // that a thread keeps, by the sizes of their product
+// More than the code of a product takes, which oneDNN also writes to where it was refused the memory.
+constexpr std::size_t code_size = 32 << 20;
 
 // What is called of it. Never unloaded, because threads may outlive main.
 class Library {
@@ -115,6 +118,7 @@ public:
         dnnl_matmul_desc_t matmul;
         dnnl_primitive_desc_t made = nullptr;
         dnnl.describe_matmul(&matmul, &a, &b, nullptr, &c);
+        check_room(code_size);
         if (dnnl.create_description(&made, &matmul, how, dnnl.engine, nullptr) != dnnl_success) return;
         const Owned<dnnl_primitive_desc> description(made, dnnl.destroy_description);
         dnnl_primitive_t primitive = nullptr;
