@@ -128,6 +128,12 @@ const std::vector<Op> extra = {
      }},
 };
 
+std::vector<Op> all_operations() {
+    std::vector<Op> all = op_table();
+    all.insert(all.end(), extra.begin(), extra.end());
+    return all;
+}
+
 void compare(const Op& op, const std::string& row, DType dtype, Comparison& result) {
     const std::string key = row + '/' + name(dtype);
     const Tensor golden = hostile()(key);
@@ -176,9 +182,7 @@ TEST_CASE("every operation is right for hostile inputs: values and gradients", "
         if (const std::string row = array.substr(0, array.find('/')); array.ends_with("/float32"))
             rows[row.substr(0, row.find('+'))].insert(row);
     Comparison result;
-    std::vector<Op> ops = op_table();
-    ops.insert(ops.end(), extra.begin(), extra.end());
-    for (const Op& op : ops)
+    for (const Op& op : all_operations())
         for (const std::string& row : rows[op.golden])
             if (op.compared)
                 for (const DType dtype : {float32, float64}) compare(op, row, dtype, result);
@@ -279,9 +283,7 @@ TEST_CASE("what is finite in float64, and in float32's range, is finite in float
     std::set<std::string> rows, met;
     for (const std::string& array : hostile().names())
         if (array.ends_with("/float32")) rows.insert(array.substr(0, array.find('/')));
-    std::vector<Op> ops = op_table();
-    ops.insert(ops.end(), extra.begin(), extra.end());
-    for (const Op& op : ops)
+    for (const Op& op : all_operations())
         for (const std::string& row : rows) {
             if (row.substr(0, row.find('+')) != op.golden) continue;
             const Inputs ordinary = operands(row, "ordinary", float32);

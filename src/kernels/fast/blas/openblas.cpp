@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <set>
 #include <thread>
 #include <vector>
