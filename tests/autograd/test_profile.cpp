@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -286,6 +287,18 @@ TEST_CASE("a profile's tables have 80 columns, and a row for what is small", "[p
     CHECK(contains(profile.str(), "\nall "));
     CHECK(contains(profile.str(), "8.00       2.10\n"));  // MiB and millions of matmul
     CHECK(contains(profile.str(), "\nin no module"));
+    // Those of the modules that are small add up to what the rows that are shown leave.
+    double forward = 0, backward = 0;
+    for (const ProfileModule& module : profile.modules())
+        forward += module.forward_ms, backward += module.backward_ms;
+    const std::string text = profile.str(), modules = text.substr(text.find("\nmodule "));
+    CHECK(std::regex_search(modules, std::regex(R"(\n\d+ others below 1 % +\d+\.\d{3} +\d+\.\d{3}\n)")));
+    static const std::regex numbers(R"( (\d+\.\d{3}) +(\d+\.\d{3})\b)");
+    int rows = 0;
+    for (std::sregex_iterator row(modules.begin(), modules.end(), numbers), end; row != end; ++row, ++rows)
+        forward -= std::stod((*row)[1]), backward -= std::stod((*row)[2]);
+    CHECK(std::abs(forward) < 0.001 * rows);
+    CHECK(std::abs(backward) < 0.001 * rows);
 }
 
 TEST_CASE("a profile's trace is the JSON of Chrome's trace event format", "[profile]") {
