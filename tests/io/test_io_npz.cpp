@@ -156,6 +156,16 @@ TEST_CASE("npz: an archive cut at any place, or with bytes around it, is refused
     }
 }
 
+TEST_CASE("npz: an archive's comment may hold the mark of a directory's end", "[io][npz]") {
+    const Scratch scratch;
+    io::save_npz(scratch / "a", {{"a", arange(3)}});
+    std::string whole = io::load_text(scratch / "a");
+    const std::string comment = "PK\5\6, and more than the bytes that follow this mark in a directory's end";
+    whole[whole.size() - 2] = static_cast<char>(comment.size());
+    io::save_text(scratch / "a", whole + comment);
+    CHECK(same_bits(io::load_npz(scratch / "a").at(0).second, arange(3)));
+}
+
 TEST_CASE("npz: an archive with any byte changed is refused, or says the same", "[io][npz]") {
     const Scratch scratch;
     for (const char* name : {"savez.npz", "savez_compressed.npz", "zip64.npz"}) {

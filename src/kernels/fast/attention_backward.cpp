@@ -175,7 +175,7 @@ struct Units {
     // f(index of a head of queries) for all of a unit.
     template <class F>
     void for_each(std::int64_t unit, const F& f) const {
-        const std::int64_t across = H / heads, b0 = unit / across * samples, h0 = unit % across * heads;
+        const std::int64_t across = H / heads, b0 = unit / across, h0 = unit % across * heads;
         for (std::int64_t b = b0; b < b0 + samples; ++b)
             for (std::int64_t h = h0; h < h0 + heads; ++h) f(b * H + h);
     }
