@@ -33,20 +33,18 @@ bool is_transposed(const Matrix<T>& x, std::int64_t columns) {
     return x.column != 1 && columns != 1;
 }
 
-// A matrix (rows, columns) in bfloat16, and where it lies as floats.
+// The values of a matrix (rows, columns) in bfloat16 as floats, line after line.
 struct Widened {
-    std::unique_ptr<float[]> memory;
-    Matrix<const float> matrix;
-    Widened(const Matrix<const BFloat16>& x, std::int64_t rows, std::int64_t columns, bool transposed) {
-        const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns,
-                           stride = transposed ? x.column : x.row;
-        memory = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(lines * length));
+    std::unique_ptr<float[]> values;
+    int length;  // of a line
+    Widened(const Matrix<const BFloat16>& x, std::int64_t rows, std::int64_t columns, bool transposed)
+        : length(static_cast<int>(transposed ? rows : columns)) {
+        const std::int64_t lines = transposed ? columns : rows, stride = transposed ? x.column : x.row;
+        values = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(lines * length));
         for (std::int64_t line = 0; line < lines; ++line)
             for (std::int64_t i = 0; i < length; ++i)
-                memory[static_cast<std::size_t>(line * length + i)] =
+                values[static_cast<std::size_t>(line * length + i)] =
                     static_cast<float>(x.data[line * stride + i]);
-        matrix = transposed ? Matrix<const float>{memory.get(), 1, length}
-                            : Matrix<const float>{memory.get(), length, 1};
     }
 };
 
@@ -75,8 +73,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
             multiply_row(n, c.data + i * c.row, alpha);
     } else {
         const Widened wide_a(a, m, k, ta), wide_b(b, k, n, tb);
-        blas_gemm(ta, tb, rows, columns, inner, alpha, wide_a.matrix.data, leading(wide_a.matrix, m, k, ta),
-                  wide_b.matrix.data, leading(wide_b.matrix, k, n, tb), beta, c.data, ldc);
+        blas_gemm(ta, tb, rows, columns, inner, alpha, wide_a.values.get(), wide_a.length, wide_b.values.get(),
+                  wide_b.length, beta, c.data, ldc);
     }
 }
 
