@@ -23,7 +23,7 @@ struct Storage {
     Storage& operator=(const Storage&) = delete;
 
     std::byte* begin() const { return static_cast<std::byte*>(data); }
-    bool is_foreign() const { return bytes == 0; }  // blocks of ours have at least 64
+    bool is_foreign() const { return bytes == 0; }  // blocks of ours have at least one
 
     void* data = nullptr;
     std::size_t bytes = 0;

@@ -1,5 +1,6 @@
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <map>
@@ -16,13 +17,14 @@ namespace {
 #define __has_feature(feature) 0  // of clang
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-constexpr bool recycle = false;  // AddressSanitizer needs to see memory being freed
+constexpr bool recycle = false;  // AddressSanitizer needs to see memory being freed, and where it ends
 #else
 constexpr bool recycle = true;
 #endif
 
 // Rounds up to an eighth of the power of two below, so blocks can be reused for similar sizes.
 std::size_t size_class(std::size_t bytes) {
+    if (!recycle) return std::max<std::size_t>(bytes, 1);
     if (bytes <= 64) return 64;
     const std::size_t step = std::max<std::size_t>(64, std::bit_floor(bytes) / 8);
     return (bytes + step - 1) / step * step;

@@ -90,13 +90,14 @@ TEST_CASE("where an axis is empty, an operation refuses in its own name or stays
           "[ops][empty]") {
     int runs = 0;
     for (const Op& op : op_table())
-        for (const bool composed : {false, true})
+        for (const char* route : {"fast", "composed", "reference"})
             for (const std::int64_t size : [&] {
                      auto sizes = sizes_of(inputs_of(op));
                      sizes.insert(0);
                      return sizes;
                  }()) {
-                const Composed mode(composed);
+                const Composed composed(route == std::string_view("composed"));
+                const ReferenceKernels plain(route == std::string_view("reference"));
                 const Inputs inputs = as_leaves(emptied(inputs_of(op), size));
                 run_or_refuse(op, inputs, [&](const Outputs& outputs) {
                     if (op.gradient == Gradient::none || !any_floating(inputs) || !any_floating(outputs))
@@ -124,13 +125,14 @@ TEST_CASE("where an axis is empty, an operation refuses in its own name or stays
 
 TEST_CASE("attention takes several axes of samples, and any of its axes may be empty", "[ops][empty]") {
     const auto q = [](Shape shape) { return ones(shape, float64).requires_grad_(); };
-    for (const bool composed : {false, true})
+    for (const char* route : {"fast", "composed", "reference"})
         for (const bool with_weights : {false, true})
             for (int empty_axis = 0; empty_axis < 7; ++empty_axis) {
                 std::int64_t sizes[] = {2, 2, 1, 3, 2, 4, 5};  // samples, samples, heads, T, S, d_k, d_v
                 sizes[empty_axis] = 0;
                 const auto [A, B, H, T, S, d_k, d_v] = sizes;
-                const Composed mode(composed);
+                const Composed composed(route == std::string_view("composed"));
+                const ReferenceKernels plain(route == std::string_view("reference"));
                 const Tensor leaves[] = {q({A, B, H, T, d_k}), q({A, B, H, S, d_k}), q({A, B, H, S, d_v})};
                 AttentionResult y;
                 if (with_weights)

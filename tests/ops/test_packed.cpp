@@ -153,6 +153,15 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
             }
 }
 
+TEST_CASE("linear of a half matrix without columns is its bias", "[packed]") {
+    const Tensor w = zeros({3, 0}, bfloat16), bias = tensor({1.0, 2.0, 3.0}, float32);
+    for (const bool reference : {false, true})
+        for (const std::int64_t rows : {1, 70}) {
+            const ReferenceKernels kernels(reference);
+            CHECK(same_or_nan(linear(zeros({rows, 0}), w, bias), bias.expand({rows, 3})));
+        }
+}
+
 TEST_CASE("one row and many agree, at every number of threads to the bit", "[packed][threads]") {
     const Tensor x = random({64, 1024}, 1, float32);
     std::vector<Tensor> weights{(random({3000, 1024}, 2, float32) * 0.05).to(bfloat16)};
