@@ -1,4 +1,5 @@
 // weft::training without a program around it: batches, checkpoints, history, folders, signals, loops.
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <set>
@@ -289,6 +290,9 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
         CHECK(fs::exists(folder / "train.lock"));
     }
     CHECK_FALSE(fs::exists(scratch / "a"));
+    fs::create_directories(folder);
+    errno = EWOULDBLOCK;  // of some earlier call
+    CHECK_NOTHROW(training::OutputFolder(folder, {}, 0));
     fs::create_directories(folder / "model.safetensors");
     CHECK(contains(message_of<IoError>([&] { training::OutputFolder taken(folder, {"model.safetensors"}); }),
                    "its model.safetensors is a folder, not a file"));
