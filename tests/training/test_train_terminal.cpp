@@ -184,10 +184,13 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
         }
     }
     std::string falling;
+    double mean = 0;  // the running mean of its losses
     {
         training::Progress progress(0, 96, 64);
         const auto step = [&](std::int64_t n) {
-            progress.step(n, 4 - 2.0 / 7 * static_cast<double>((n - 1) / 12));
+            const double loss = 4 - 2.0 / 7 * static_cast<double>((n - 1) / 12);
+            mean = n == 1 ? loss : 0.95 * mean + 0.05 * loss;
+            progress.step(n, loss);
         };
         for (std::int64_t n = 1; n < 95; ++n) step(n);
         std::this_thread::sleep_for(std::chrono::milliseconds(110));
@@ -210,6 +213,7 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
     INFO(falling);
     for (const char* neighbours : {"█▇", "▇▆", "▆▅", "▅▄", "▄▃", "▃▂", "▂▁"})
         CHECK(contains(falling, neighbours));
+    CHECK(contains(falling, "loss " + to_chars(mean, std::chars_format::fixed, 4)));
     CHECK(curves.contains(8));  // in a line that has just room for it
     CHECK((curves.erase(0) == 1 && *curves.begin() == 8));
 }

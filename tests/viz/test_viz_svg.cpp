@@ -227,6 +227,13 @@ TEST_CASE("a large map is drawn without tooltips, and stays of a size to be open
         for (std::int64_t s = 0; s <= t; ++s)
             CHECK(colours[static_cast<std::size_t>(t * 200 + s)] ==
                   viz::viridis(std::round(weights.at({t, s}) / top * 255) / 255).hex());
+    // The largest map whose cells have tooltips has 20,000 of them.
+    const auto tooltips = [](std::int64_t T, std::int64_t S) {
+        const std::string drawn = viz::attention_svg(full({T, S}, 1.0 / static_cast<double>(S)));
+        return cells_of(read_svg(drawn)).size();
+    };
+    CHECK(tooltips(100, 200) == 20000);
+    CHECK(tooltips(59, 339) == 0);  // 20,001
     CHECK(viz::attention_grid_svg(std::vector<Tensor>(12, causal_weights({12, 64, 64}, 2)),
                                   {.mask = Mask::causal()})
               .size() < 6000000);
