@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
     std::printf("\n%s\n", viz::attention_text(found.weights[0], options).c_str());
     if (argc == 2) io::save_text(argv[1], viz::attention_grid_svg({found.weights[0]}, options));
 
-    std::printf("in %d of %d trainings each head took one question; the smallest share is %.2f\n", specialised,
+    std::printf("in %d of %d runs each head took one question; the smallest share is %.2f\n", specialised,
                 seeds, weakest);
     if (worst < 0.95) std::printf("the task was not learned: accuracy %.1f %%\n", 100 * worst);
     return worst < 0.95 ? 1 : 0;

@@ -93,8 +93,8 @@ int main(int argc, char** argv) {
     exercise.accept(
         "the same again with the same seed", {"Draw everything that is random from one Rng(seed)."}, [&] {
             const Classifier again = train_classifier(training.x, training.targets, 3, 1);
-            expect(trained(1).losses == again.losses, "two trainings with the same seed differ");
-            expect(trained(1).losses != trained(2).losses, "trainings with different seeds should differ");
+            expect(trained(1).losses == again.losses, "two runs with the same seed differ");
+            expect(trained(1).losses != trained(2).losses, "runs with different seeds should differ");
         });
     return exercise.finish();
 }

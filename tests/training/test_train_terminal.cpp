@@ -146,8 +146,11 @@ TEST_CASE("a terminal's width is asked each time, and COLUMNS counts where there
     CHECK(terminal.folded({}).empty());
 }
 
-TEST_CASE("the curve of the losses has eight cells or more, and no width of the terminal makes a line too wide",
-          "[train][terminal]") {
+TEST_CASE(
+    "the curve of the losses has eight cells or more, no width of the terminal makes a line too wide, and "
+    "losses "
+    "have four digits",
+    "[train][terminal]") {
     Variables environment;
     environment.set("TERM", "xterm");
     environment.set("LC_ALL", "C.UTF-8");
@@ -183,7 +186,7 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
             lines.emplace_back(columns, screen.lines.back());
         }
     }
-    std::string falling;
+    std::string falling, evaluated;
     double mean = 0;  // the running mean of its losses
     {
         training::Progress progress(0, 96, 64);
@@ -198,6 +201,9 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
         step(95);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         falling = Screen(written()).lines.back();
+        progress.evaluated(95, 2.25, 1.98768);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        evaluated = Screen(written()).text();
     }
     ::dup2(before, STDOUT_FILENO);
     ::close(before);
@@ -210,6 +216,8 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
         for (std::size_t at = 0; (at = line.find("▁", at)) != std::string::npos; ++at) ++cells;
         curves.insert(cells);
     }
+    INFO(evaluated);
+    CHECK(contains(evaluated, "step 95/96  loss 2.2500  validation 1.9877  "));
     INFO(falling);
     for (const char* neighbours : {"█▇", "▇▆", "▆▅", "▅▄", "▄▃", "▃▂", "▂▁"})
         CHECK(contains(falling, neighbours));

@@ -265,6 +265,18 @@ TEST_CASE("values that cannot be drawn leave a gap, and one alone is a dot", "[v
     CHECK(std::count(data.begin(), data.end(), 'h') == 1);
 }
 
+TEST_CASE("a horizontal line's label lies above the line, and below it where 18 pixels are not above",
+          "[viz][figure]") {
+    const auto drawn = [](double y) {
+        return read_svg(Plot({.y_range = {0, 1}}).line({0, 1}, {0, 1}).horizontal(y, "here").svg());
+    };
+    const Area area(drawn(0.5));
+    for (const double from_top : {17.5, 18.5}) {
+        const double label = text_of(drawn(1 - from_top / area.height), "here").number("y");
+        CHECK(label - area.top == Approx(from_top < 18 ? from_top + 11 : from_top - 10).margin(pixel));
+    }
+}
+
 TEST_CASE("nothing is drawn out of the plotting area", "[viz][figure]") {
     const SvgTag svg =
         read_svg(Plot({.x_range = {0, 1}, .y_range = {0, 1}})
