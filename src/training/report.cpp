@@ -49,10 +49,11 @@ std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& to
     }
     std::vector<text::Ids> found;
     for (std::size_t i = 0; i < count && text.size() > length; ++i) {
-        const std::size_t at = i * (text.size() - length) / count, far = at + 200;
-        const std::size_t line = text.find('\n', at), word = text.find(' ', at);
-        std::size_t start = line < far ? line : word < far ? word : at;
-        start = std::min(text.find('x', start), text.size());
+        const std::size_t at = i * (text.size() - length) / count;
+        const std::string near = text.substr(at, 200);
+        std::size_t start = near.find('\n');
+        if (start == near.npos) start = near.find(' ');
+        start = std::min(text.find('x', start == near.npos ? at : at + start), text.size());
         std::size_t end = std::min(start + length, text.size());
         if (const std::size_t next = text.find('\n', start); next < end && next >= start + length / 3)
             end = next;

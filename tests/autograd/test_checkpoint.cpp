@@ -105,8 +105,10 @@ TEST_CASE("checkpoint: what would give a wrong gradient is refused in backward",
                       "neither among its inputs nor its parameters; name it in parameters");
     CHECK_FALSE(x.grad().defined());
     const Tensor hidden = x * 2;
-    CHECK_THROWS_WITH(sum(checkpoint([&](const Tensors& in) { return in[0] * hidden; }, {x})).backward(),
-                      Catch::Contains("(multiply) that is neither"));
+    CHECK(contains(message_of<GraphError>([&] {
+                       sum(checkpoint([&](const Tensors& in) { return in[0] * hidden; }, {x})).backward();
+                   }),
+                   "(multiply) that is neither"));
     const auto other_values =
         "checkpoint: f computed other values in backward than before; pass the generators that it draws "
         "from, and call backward in the mode (eval, Composed, …) of the forward pass";
@@ -120,9 +122,8 @@ TEST_CASE("checkpoint: what would give a wrong gradient is refused in backward",
         const NoGrad off;
         w.add_(ones({3, 3}));
     }
-    CHECK_THROWS_WITH(
-        y.backward(),
-        Catch::Contains("checkpoint: a tensor of shape (3, 3) saved for backward was changed in place"));
+    CHECK(contains(message_of<GraphError>([&] { y.backward(); }),
+                   "checkpoint: a tensor of shape (3, 3) saved for backward was changed in place"));
     CHECK_THROWS_AS(checkpoint([](const Tensors& in) { return in[0]; }, {x}), GraphError);
 }
 

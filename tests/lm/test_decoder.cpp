@@ -310,7 +310,8 @@ TEST_CASE("a Decoder is made of its own state_dict, which lists a tied head, too
     const Tensor ids = tensor({{0, 3, 6}});  // (1, 3)
     CHECK(source::same_bits(lm::Decoder(model.config, state)(ids), model(ids)));
     head->second = head->second.detach() + 1.0;
-    CHECK_THROWS_WITH(lm::Decoder(model.config, state), Catch::Contains("lm_head.weight: its values differ"));
+    CHECK(contains(message_of<ValueError>([&] { lm::Decoder(model.config, state); }),
+                   "lm_head.weight: its values differ"));
 }
 
 TEST_CASE("a Decoder with a GPT's options has its bits", "[lm][decoder]") {

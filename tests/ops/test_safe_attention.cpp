@@ -232,7 +232,7 @@ TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of k
 }
 
 TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for rounding", "[safe attention]") {
-    std::int64_t compared = 0, equal = 0;
+    std::int64_t compared = 0, equal = 0, apart = 0;
     over_cases(
         [&](const AttentionCase& c, std::uint64_t seed, Path path, Counts&) {
             Rng rng(seed + cases);
@@ -242,6 +242,8 @@ TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for roundi
             const AttentionRun padded = run_attention(longer, longer.q, longer.k, longer.v, longer.dy, path);
             // Scores are rounded to ε of the largest, and what is made of them with it.
             const double close = (c.dtype == float32 ? 1.2e-7 : 2.3e-16) * 4 * (1 + c.largest);
+            // A factor of a product in bfloat16 that lies in the middle of two may become the other one.
+            const bool medium = c.dtype == float32 && get_float32_matmul_precision() == "medium";
             const auto compare = [&](const char* what, const std::vector<double>& a,
                                      const std::vector<double>& b, std::int64_t blocks, std::int64_t rows,
                                      std::int64_t width) {
@@ -254,8 +256,10 @@ TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for roundi
                         const double expected =
                             real ? a[static_cast<std::size_t>(block * rows * width + at)] : 0;
                         if (!real && *what == 'y') continue;  // padded queries give what they like
-                        ++compared, equal += now == expected;
-                        if (!(std::abs(now - expected) <= (real ? close * largest : 0)))
+                        const double off = std::abs(now - expected);
+                        const bool is_close = off <= (real ? close * largest : 0);
+                        ++compared, equal += now == expected, apart += !is_close;
+                        if (!is_close && !(medium && real && off <= 0x1p-8 * largest))
                             fail(c, seed, path, what);
                     }
             };
@@ -269,5 +273,7 @@ TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for roundi
         },
         false);
     CHECK(compared > 500 * cases);
-    SUCCEED(compared << " numbers compared, " << equal << " of them equal to the last bit");
+    CHECK(apart <= compared / 100'000);
+    SUCCEED(compared << " numbers compared, " << equal << " of them equal to the last bit, " << apart
+                     << " apart by a rounding to bfloat16");
 }

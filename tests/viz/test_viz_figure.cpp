@@ -277,6 +277,15 @@ TEST_CASE("a horizontal line's label lies above the line, and below it where 18 
     }
 }
 
+TEST_CASE("an axis on which no value is shown goes from 0 to 1, or from 0.1 to 1", "[viz][figure]") {
+    for (const bool log_y : {false, true}) {
+        const SvgTag svg = read_svg(Plot({.log_y = log_y, .x_range = {5, 6}}).line({0, 1}, {20, 30}).svg());
+        const Area area(svg);
+        CHECK(text_of(svg, log_y ? "0.1" : "0.0").number("y") == Approx(area.y(0)).margin(pixel));
+        CHECK(text_of(svg, log_y ? "1" : "1.0").number("y") == Approx(area.y(1)).margin(pixel));
+    }
+}
+
 TEST_CASE("nothing is drawn out of the plotting area", "[viz][figure]") {
     const SvgTag svg =
         read_svg(Plot({.x_range = {0, 1}, .y_range = {0, 1}})
@@ -536,6 +545,8 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { d.circle(1, NAN, 1); }, "Drawing::circle: a length is nan");
     refused([&] { d.box(0, 0, 1, 1, "a", {.radius = NAN}); }, "Drawing::box: a length is nan");
     refused([&] { d.cells(0, 0, 0, 1, arange(3)); }, "Drawing::cells: a cell's width is 0");
+    refused([&] { d.cells(0, 0, 1, 0, arange(3)); }, "Drawing::cells: a cell's height is 0");
+    refused([&] { d.cells(0, 0, 1, 1, arange(3), {.text_size = 0}); }, "Drawing::cells: the text's size is 0");
     refused([&] { d.cells(0, 0, 1, 1, arange(3), {.digits = 0}); }, "Drawing::cells: 0 digits");
     misshapen([&] { d.cells(0, 0, 1, 1, zeros({1, 2, 3})); }, "Drawing::cells: values of shape (1, 2, 3)");
     misshapen([&] { d.cells(0, 0, 1, 1, arange(3), CellsStyle{.texts = {"a"}}); },

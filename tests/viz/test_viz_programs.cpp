@@ -9,7 +9,7 @@
 
 using namespace weft;
 
-TEST_CASE("S0.12 three heads that are asked three things take one each, in most of ten trainings",
+TEST_CASE("S0.12 three heads that are asked three things take one each, in most of ten runs",
           "[S0.12][source][viz][programs]") {
     const Scratch scratch;
     const Result result = run("specialised_heads " + (scratch / "map.svg").string());
@@ -19,11 +19,11 @@ TEST_CASE("S0.12 three heads that are asked three things take one each, in most 
     static const std::regex row(
         R"(^ *\d+ +([\d.]+) % +([\d.]+) % +([\d.]+) % +([a-z]+) +([\d.]+) +([a-z]+) +([\d.]+) +([a-z]+) +([\d.]+) +(one each|shared)$)");
     std::istringstream lines(result.output);
-    int trainings = 0, specialised = 0;
+    int runs = 0, specialised = 0;
     for (std::string line; std::getline(lines, line);) {
         std::smatch match;
         if (!std::regex_match(line, match, row)) continue;
-        ++trainings;
+        ++runs;
         std::set<std::string> questions;
         for (const int i : {1, 2, 3}) CHECK(std::stod(match[i]) >= 95);
         for (const int i : {4, 6, 8})
@@ -31,9 +31,9 @@ TEST_CASE("S0.12 three heads that are asked three things take one each, in most 
         CHECK(match[10] == (questions.size() == 3 ? "one each" : "shared"));
         if (questions == std::set<std::string>{"previous", "first", "match"}) ++specialised;
     }
-    CHECK(trainings == 10);
+    CHECK(runs == 10);
     CHECK(specialised >= 8);  // 10 where it was written; rounding differs between processors
-    CHECK(contains(result.output, "in " + std::to_string(specialised) + " of 10 trainings"));
+    CHECK(contains(result.output, "in " + std::to_string(specialised) + " of 10 runs"));
     const SvgTag map = read_svg(io::load_text(scratch / "map.svg"));
     CHECK(map.all("g").size() == 6);
     CHECK(run("specialised_heads -x").code == 2);

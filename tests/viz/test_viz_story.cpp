@@ -198,6 +198,19 @@ TEST_CASE("the story as a table, with the values of small tensors", "[viz][story
     CHECK_FALSE(contains(viz::tensor_story(run, x, {.values_up_to = 3}).str(), "="));
 }
 
+TEST_CASE("the table names the last four of a long chain's operations", "[viz][story]") {
+    const auto shown = [](int scalings) {
+        const auto chain = [&](const Tensor& x) {
+            Tensor y = exp(x);
+            for (int i = 0; i < scalings; ++i) y = y * 2;
+            return y;
+        };
+        return viz::tensor_story(chain, ones({1}), {.values_up_to = 0}).str();
+    };
+    CHECK(contains(shown(3), "  exp, multiply, multiply, multiply  "));
+    CHECK(contains(shown(4), "  …, multiply, multiply, multiply, multiply  "));
+}
+
 TEST_CASE("a run of many tensors is listed in one walk of its graph", "[viz][story]") {
     // Each row's way back ends at the row before: were all of it walked for each row, these would take hours.
     constexpr int rows = 60000;

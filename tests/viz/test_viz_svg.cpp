@@ -125,6 +125,9 @@ TEST_CASE("a zero weight is not drawn as a blocked one", "[viz][svg]") {
     CHECK(said.count("blocked") == 1);
     CHECK(said.count(".00") == 1);  // the number in the cell
     CHECK(said.count("yet > 0") == 0);
+    for (const auto& [weight, number] :
+         {std::pair(0.094, ">.09<"), {0.1, ">.10<"}, {0.714, ">.71<"}, {1.0, ">1.0<"}})
+        CHECK(contains(viz::attention_svg(full({1, 1}, weight)), number));
 
     const SvgTag bug = read_svg(viz::attention_svg(full({2, 2}, 0.5), {.mask = Mask::causal()}));
     CHECK(cells_of(bug)[1]->children[0].text == "1 → 2: blocked, yet 0.5");

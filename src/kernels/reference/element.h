@@ -14,7 +14,7 @@ namespace weft::kernels::reference {
 template <class T, class... Index>
 T& at(const Array& x, Index... index) {
     std::int64_t offset = 0;
-    int axis = 0;
+    [[maybe_unused]] int axis = 0;  // without an index
     ((offset += index * x.strides[axis++]), ...);
     return x.data<T>()[offset];
 }
