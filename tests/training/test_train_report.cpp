@@ -143,10 +143,6 @@ TEST_CASE("a report keeps the command lines, the time and the compared run when 
     CHECK(facts["resumed with"] == "train_gpt --resume " + in(scratch) + "--max_new_tokens 5");
     CHECK(facts["folder"] == scratch.folder().filename().string());
     for (const char* fact : {"Weft", "processor", "threads", "system"}) CHECK(facts[fact].size() > 0);
-    const std::string processors =
-        std::filesystem::exists("/proc/cpuinfo") ? io::load_text("/proc/cpuinfo") : "";
-    if (contains(processors, "model name"))
-        CHECK(contains(processors, "model name\t: " + facts["processor"] + "\n"));
     CHECK(first["run"]["tokens"] == 12 * 4 * 16);
     CHECK(last["run"]["tokens"] == 30 * 4 * 16);
     CHECK(last["run"]["steps"] == 30);

@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "programs.h"
+#include "report_reader.h"
 #include "scratch.h"
 #include "small_disk.h"
 #include "weft/weft.h"
@@ -171,6 +172,23 @@ TEST_CASE("a disk that is full costs a Run a warning on the way, and an error at
     CHECK(run.state.step == 9);
     CHECK_FALSE(run.state.best);
     CHECK_FALSE(fs::exists(scratch / "model.safetensors"));
+}
+
+TEST_CASE("a Run's report names the processor and the system", "[train]") {
+    const Scratch scratch;
+    Small(scratch.folder()).go();
+    const nlohmann::json report = nlohmann::json::parse(report_json(io::load_text(scratch / "report.html")));
+    const auto facts = report["facts"].get<std::vector<std::pair<std::string, std::string>>>();
+    const auto named = [&](const std::string& name) {
+        return std::ranges::find(facts, name, &std::pair<std::string, std::string>::first)->second;
+    };
+    const auto read = [](const char* path) { return fs::exists(path) ? io::load_text(path) : ""; };
+    const std::string processors = read("/proc/cpuinfo"), release = read("/etc/os-release"),
+                      system = named("system");
+    if (contains(processors, "model name"))
+        CHECK(contains(processors, "model name\t: " + named("processor") + "\n"));
+    if (contains(release, "PRETTY_NAME=\""))
+        CHECK(contains(release, "PRETTY_NAME=\"" + system.substr(0, system.rfind(", ")) + "\"\n"));
 }
 
 TEST_CASE("a new Run keeps the checkpoint of an earlier one, or says why it cannot", "[train]") {

@@ -53,9 +53,9 @@ public:
     void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
     void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
     void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
-    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if it is
-    // an lm::GPT without config.attention and the tokeniser text::Characters; IoError if it cannot. While the
-    // run is `running`, an open page reloads itself.
+    // Writes the page, with the run's duration, speed and machine; IoError if it cannot. With the model as it
+    // is now, too, if the tokenizer is text::Characters and the model an lm::Decoder, or an lm::GPT without
+    // config.attention. While the run is `running`, an open page reloads itself.
     void save(bool running = false);
     bool due() const;  // whether the last save was 10 seconds ago
 
