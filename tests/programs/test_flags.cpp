@@ -40,7 +40,7 @@ Row toggle(const std::string& flag, const std::string& with = "") {
 
 // The flags that `program --help` lists.
 std::set<std::string> flags_of(const std::string& program) {
-    static const std::regex line("\n  (?:-h,)?--([a-z_0-9]+)");
+    static const std::regex line("\n {2,10}(?:-h, *)?--([a-z_0-9]+)");  // by any CLI11
     const std::string help = run(program + " --help").output;
     std::set<std::string> flags;
     for (std::sregex_iterator at(help.begin(), help.end(), line), end; at != end; ++at) flags.insert((*at)[1]);
