@@ -146,11 +146,8 @@ TEST_CASE("a terminal's width is asked each time, and COLUMNS counts where there
     CHECK(terminal.folded({}).empty());
 }
 
-TEST_CASE(
-    "the curve of the losses has eight cells or more, no width of the terminal makes a line too wide, and "
-    "losses "
-    "have four digits",
-    "[train][terminal]") {
+TEST_CASE("the curve of the losses has eight cells or more, no line is too wide, and losses have four digits",
+          "[train][terminal]") {
     Variables environment;
     environment.set("TERM", "xterm");
     environment.set("LC_ALL", "C.UTF-8");
