@@ -1,5 +1,7 @@
 // LanguageModel: structs that are no GPT generate, are evaluated, trained and reported, and a GPT behind the
 // handle is that GPT. B batch, T tokens, V vocabulary, C width.
+#include <tuple>
+
 #include "catch.h"
 #include "programs.h"
 #include "report_reader.h"
@@ -10,6 +12,10 @@ using namespace weft;
 using text::Ids;
 
 namespace {
+
+// A tuple of a handle is no model, and can be made and copied.
+static_assert(!lm::CausalModel<std::tuple<const lm::LanguageModel&>>);
+static_assert(std::is_copy_constructible_v<std::tuple<lm::LanguageModel>>);
 
 // No module: after token i comes i + 1, after the last one 0.
 struct Next {

@@ -16,10 +16,11 @@ namespace weft::lm {
 // tokens that it sees), and logits = model(ids), ids int64 (B, T) → (B, T, V), or (T,) → (T, V). The logits of
 // a token must not depend on later tokens.
 template <class M>
-concept CausalModel = std::copy_constructible<M> && requires(const M& model, const Tensor& ids) {
+concept CausalModel = requires(const M& model, const Tensor& ids) {
     { model(ids) } -> std::same_as<Tensor>;
     std::int64_t{model.config.vocab_size};
     std::int64_t{model.config.block_size};
+    requires std::copy_constructible<M>;  // last: of a tuple of a LanguageModel it asks for this concept again
 };
 
 // A CausalModel that also computes the tokens after those in its caches, as GPT does.
