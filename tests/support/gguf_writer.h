@@ -40,7 +40,7 @@ public:
                 if constexpr (requires { typename T::value_type; } && !std::is_same_v<T, std::string>) {
                     std::string bytes =
                         number(type_of<typename T::value_type>()) + number(std::uint64_t{v.size()});
-                    for (const auto& element : v) bytes += bytes_of(element);
+                    for (const auto& element : v) bytes += bytes_of<typename T::value_type>(element);
                     entry(key, 9, bytes);
                 } else {
                     entry(key, type_of<T>(), bytes_of(v));
