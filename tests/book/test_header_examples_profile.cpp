@@ -1,5 +1,6 @@
 // The examples in weft/autograd/profile.h, and of texts in weft/base/error.h.
 #include <iostream>
+#include <sstream>
 
 #include "catch.h"
 #include "scratch.h"

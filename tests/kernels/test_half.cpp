@@ -111,7 +111,8 @@ void check_copies(const std::vector<Half>& halves, const std::vector<Other>& oth
         for (std::size_t i = 0; i < halves.size(); ++i)
             wrong += widened[i] != static_cast<Other>(halves[i]) || strided[i] != widened[i];
         for (std::size_t i = 0; i < others.size(); ++i)
-            wrong += narrowed[i].bits != Half(others[i]).bits || strided_narrow[i].bits != narrowed[i].bits;
+            wrong += narrowed[i].bits != Half(static_cast<Other>(others[i])).bits ||
+                     strided_narrow[i].bits != narrowed[i].bits;
         CHECK(wrong == 0);
     }
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "catch.h"
 #include "op_table.h"

@@ -1,6 +1,7 @@
 // The gradient of the gradient where operands are 0 or equal. The golden files stop at first derivatives, and
 // gradgradcheck takes samples away from such points: between the two, 0·∞ inside a rule went unnoticed.
 #include <cmath>
+#include <sstream>
 
 #include "catch.h"
 #include "op_table.h"
