@@ -95,7 +95,7 @@ check-all:  ## make test, and what takes hours: random programs, in PyTorch too,
 	.ci/check-all $(PART)
 growth: growth-packages configure  ## does four times the input cost at most six times the instructions? make growth ARGS="multinomial"
 	@tools/growth.sh $(CMAKE) $(BUILD) $(ARGS)
-matrix: packages  ## other compilers, versions, generators, processors, in two hours; or some: make matrix ARGS="shared arm64"
+matrix: packages  ## other compilers, versions, generators, processors, in some hours; or some: make matrix ARGS="shared arm64"
 	.ci/matrix $(ARGS)
 debs:  ## the Debian packages, tried in a fresh system (tools/packaging/README.md)
 	.ci/debs

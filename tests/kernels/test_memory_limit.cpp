@@ -31,7 +31,8 @@ TEST_CASE("a program whose memory is limited works, or ends with a message about
         const Result trained = run(train, limit);
         if (trained.code != 0) CHECK(trained.output == train_message);
     }
-    const Result large = run("train_gpt --d_model 4096 --quiet " + in(scratch) + text, "ulimit -v 400000");
+    const Result large =
+        run("train_gpt --d_model 4096 --quiet " + in(scratch) + text, "ulimit -t 60; ulimit -v 400000");
     CHECK(large.code == 1);
     CHECK(large.output == train_message);
     for (int kilobytes = 300'000; kilobytes <= 500'000; kilobytes += 12'500) {  // oneDNN's code, too
