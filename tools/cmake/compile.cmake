@@ -37,7 +37,6 @@ endfunction()
 # A tree that was compiled in another folder compiles from the cache: paths are relative to the folder of the build, and no
 # compile line of this project has an absolute one in a definition.
 function(weft_use_ccache)
-  find_program(WEFT_CCACHE ccache)
   if(WEFT_CCACHE AND CMAKE_GENERATOR MATCHES Ninja)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/tools/cmake/ccache.sh ${PROJECT_SOURCE_DIR} PARENT_SCOPE)
     # For precompiled headers; and debug information that is the same in every folder: gdb finds it from that of the project.
