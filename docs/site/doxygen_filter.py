@@ -10,8 +10,8 @@ NEWLINE = "\u2424"  # between the lines of a comment, all of which must stand on
 
 
 def is_internal(path):
-    """Whether a header has no page: it is for Weft's own libraries, or has the names of the edition before."""
-    return path.name == "before.h" or "before" in path.parts or path.read_text(encoding="utf-8").startswith("// Internal: ")
+    """Whether a header has no page: it is for Weft's own libraries."""
+    return path.read_text(encoding="utf-8").startswith("// Internal: ")
 
 
 class Declaration:

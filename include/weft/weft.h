@@ -1,5 +1,4 @@
 // Everything, except the bridges to xtensor (weft/xtensor.h) and nlohmann::json (weft/io/json.h).
 #pragma once
 
-#include "weft/before.h"
 #include "weft/training.h"

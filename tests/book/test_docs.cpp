@@ -138,26 +138,3 @@ TEST_CASE("the recipes of the packages name the project's version", "[house]") {
         contains(read(root / "tools/packaging/conda/recipe.yaml"), "\n  version: " + version[1].str() + "\n"));
     CHECK(contains(read(root / "pyproject.toml"), "\nversion = \"" + version[1].str() + "\"\n"));
 }
-
-TEST_CASE("the new names on the page of names are the library's", "[house]") {
-    std::string library;
-    for (const char* folder : {"include", "examples"})
-        for (const fs::path& path : files_in(folder, ".h")) library += read(path);
-    library += read(root / "examples/generate.cpp");
-    static const std::regex quoted("`([^`]+)`"), last_word(R"(\w+(?=\W*$|\())");
-    int names = 0;
-    for (const std::string& line : lines_of(read(root / "docs/names.md"))) {
-        const std::size_t second = line.find(" | ");
-        if (!line.starts_with("| `") || contains(line, "weft/")) continue;
-        const std::string cell = line.substr(second + 3, line.find(" |", second + 3) - second - 3);
-        for (std::sregex_iterator quote(cell.begin(), cell.end(), quoted), end; quote != end; ++quote) {
-            const std::string text = (*quote)[1];
-            for (std::sregex_iterator word(text.begin(), text.end(), last_word); word != end; ++word) {
-                INFO(word->str() << " in " << line);
-                CHECK(std::regex_search(library, std::regex("\\b" + word->str() + "\\b")));
-                ++names;
-            }
-        }
-    }
-    CHECK(names >= 60);
-}

@@ -50,7 +50,7 @@ std::string room_of(const std::string& path, const Libraries& libraries) {
     std::smatch match;
     if (!std::regex_match(path, match, place)) return "";
     if (match[1].matched) return libraries.of_room.contains(match[1]) ? match[1].str() : "";
-    if (match[2] == "weft" || match[2] == "before") return "training";
+    if (match[2] == "weft") return "training";
     if (match[2] == "ops" || match[2] == "xtensor") return "ops";
     std::string last;
     for (const std::string& room : rooms)

@@ -147,7 +147,7 @@ class Tests:
         """Whether a test fails, the program dies, or its time is up; and how many seconds of a processor it took."""
         shutil.rmtree(SCRATCH, ignore_errors=True)
         SCRATCH.mkdir()
-        environment = dict(os.environ, TMPDIR=str(SCRATCH))
+        environment = dict(os.environ, TMPDIR=str(SCRATCH), OPENBLAS_NUM_THREADS="1")  # as where memory is limited
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with open(WORK / "log", "w") as log:
             process = subprocess.Popen([binary, "-#", "--abort", stage], cwd=SCRATCH, env=environment, stdout=log,

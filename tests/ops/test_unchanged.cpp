@@ -141,8 +141,7 @@ private:
 std::set<std::string> changers() {
     Changers found;
     for (const auto& path : markdown::files_in("include/weft", ".h"))
-        if (path.filename() != "before.h")  // the names of the edition before, which call the present ones
-            found.read(without_comments(markdown::read(path)), "", true);
+        found.read(without_comments(markdown::read(path)), "", true);
     return found.names;
 }
 

@@ -28,10 +28,8 @@ struct Error : std::runtime_error {
     //
     //     if (a.size(-1) != b.size(0))
     //         throw ShapeError("dot: ", a.shape(), " and ", b.shape(), " differ in length; use equal sizes");
-    // With WEFT_BACKTRACE=1 in the environment, the functions that called follow (docs/debugging.md).
     template <class... Parts>
-    requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
-        : std::runtime_error(with_callers(text(parts...))) {}
+    requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts) : std::runtime_error(text(parts...)) {}
 
     // The same text, without an error.
     //
@@ -51,7 +49,6 @@ struct Error : std::runtime_error {
 
 private:
     bool located_ = false;
-    static std::string with_callers(std::string message);
     static std::string text_of(const auto& part) {
         if constexpr (std::is_convertible_v<decltype(part), std::string_view>)
             return std::string(part);

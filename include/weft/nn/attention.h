@@ -53,8 +53,6 @@ struct AttentionConfig {
 
     bool operator==(const AttentionConfig&) const = default;  // whether the two say the same
 };
-using MultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;        // until 0.3
-using CausalMultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;  // until 0.3
 
 // W_out concat_h(softmax(q_h k_hᵀ / √d_k, masked) v_h), with q = W_q query, k = W_k key and v = W_v value, each
 // split into heads. query (B, T, C), key (B, S, kdim), value (B, S, vdim) → (B, T, C); without B, one sample.

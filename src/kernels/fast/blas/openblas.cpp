@@ -1,18 +1,14 @@
 // OpenBLAS, through xtensor-blas.
 #include <pthread.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <climits>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <set>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 #include <xtensor-blas/xblas.hpp>
@@ -97,43 +93,6 @@ struct Running {
     }
     ~Running() { --running; }
 };
-
-#ifdef __GLIBC__
-// OpenBLAS starts threads of its own before main, which Weft has no use for, and waits for them when the
-// process exits: for ever, if their buffers were refused. This runs before that and after all else, because it
-// was registered first.
-[[gnu::constructor(101)]] void exit_without_waiting() {
-    if (is_limited())
-        ::on_exit(
-            [](int code, void*) {
-                std::fflush(nullptr);
-                ::_exit(code);
-            },
-            nullptr);
-}
-
-#if !defined __PIC__ || defined __PIE__  // in a program, not in a shared library
-// A newer OpenBLAS takes a buffer for each of its threads when it is loaded, before any constructor here, and
-// 0.3.29 asks for it for ever. So where memory is limited, a program begins again with the one thread that Weft
-// needs, or ends with a message.
-void prepare_for_openblas(int, char** arguments, char** environment) {
-    if (!is_limited()) return;
-    constexpr std::string_view message = "out of memory: OpenBLAS takes 128 MiB; raise the limit (ulimit -v)\n";
-    if (!has_room(buffer_size)) ::_exit(::write(STDERR_FILENO, message.data(), message.size()) < 0 ? 2 : 1);
-    std::string one = "OPENBLAS_NUM_THREADS=1";
-    std::vector<char*> changed{one.data()};
-    for (; *environment != nullptr; ++environment) {
-        const std::string_view variable = *environment;
-        if (variable == one) return;
-        if (!variable.starts_with("OPENBLAS_NUM_THREADS=")) changed.push_back(*environment);
-    }
-    changed.push_back(nullptr);
-    ::execve("/proc/self/exe", arguments, changed.data());
-}
-[[gnu::section(".preinit_array"), gnu::used]] void (*before_all_libraries)(int, char**,
-                                                                           char**) = prepare_for_openblas;
-#endif
-#endif
 
 }  // namespace
 

@@ -8,15 +8,10 @@
 
 namespace weft::kernels::fast {
 
-// Whether the process may have so many bytes more.
-inline bool has_room(std::size_t bytes) {
-    void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return room != MAP_FAILED && ::munmap(room, bytes) == 0;
-}
-
-// bad_alloc unless it may.
+// bad_alloc unless the process may have so many bytes more.
 inline void check_room(std::size_t bytes) {
-    if (!has_room(bytes)) throw std::bad_alloc();
+    void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED || ::munmap(room, bytes) != 0) throw std::bad_alloc();
 }
 
 }  // namespace weft::kernels::fast

@@ -1,5 +1,0 @@
-// Its name until 0.1. It goes with 0.3.
-#pragma once
-
-#pragma message("weft/core/dtype.h is weft/tensor/dtype.h since 0.2")
-#include "weft/weft.h"
