@@ -8,7 +8,7 @@ shift 2
 if grep -qs '\bavx512f\b' /proc/cpuinfo; then
     build=build/growth
     "$cmake" -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_NATIVE=OFF -DWEFT_EXAMPLES=OFF \
-        -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 -DCMAKE_CXX_FLAGS_RELEASE=-O1
+        -DCMAKE_CXX_FLAGS_RELEASE=-O1
 fi
-"$cmake" --build "$build" --target growth
+tools/build.sh "$cmake" "$build" growth
 "$build/tests/growth" "$@"
