@@ -181,7 +181,7 @@ TEST_CASE("numbers agree as closely as they are printed, and words exactly", "[b
 
 #ifdef WEFT_BOOK
 
-TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book]") {
+TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book][chapters]") {
     std::size_t outputs = 0, figures = 0;  // shown, so that a section can run alone
     for (const fs::path& chapter : pages_with_programs()) {
         const std::string text = read(chapter);
