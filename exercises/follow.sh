@@ -2,7 +2,10 @@
 # The sources' companions, docs/sources/N_name.md: a page's listings are its program. Under each heading (a step) `cpp` blocks go above main
 # and `cpp main` blocks to main's end.
 #   exercises/follow.sh split PAGE FOLDER              writes the program as it is after each step, FOLDER/01.cpp and on, and FOLDER/steps,
-#                                                      a line each: number, line of the page, heading; the compiler's errors name the page
+#                                                      a line each: number, line of the page, heading; the compiler's errors name the page.
+#                                                      FOLDER/whole.cpp is what is built: below what each step types stands main as it is
+#                                                      by then, so a step that uses what a later one types does not compile;
+#                                                      exercises/steps.cpp has the functions that it calls besides
 #   exercises/follow.sh enter CMAKE BUILD S SECTION    what `make follow S=1 SECTION=28.6` does: exercises/follow/1_tensorweaver.cpp gets the
 #                                                      program before that section, or is compiled and run if you have written in it
 # YOURS is the folder of the reader's files, PATIENCE how many seconds a program may take.
@@ -13,11 +16,18 @@ split() {
     local page=$1 folder=$2 new
     new=$(mktemp -d)
     awk -v folder="$new" -v page="$page" '
-        function finish(  i, file) {
+        function finish(  file, typed) {
             if (!step) return
             file = sprintf("%s/%02d.cpp", folder, step)
             printf "%s\n%sint main() {\n%s}\n", above, at_main, main > file
             close(file)
+            typed = substr(above, length(above_before) + 1)
+            # a member function that was only declared before
+            gsub(/\n[A-Za-z][^\n(]* [A-Za-z]+::[^\n{(]*\([^\n{]*\{/, "& needs_step(" step ");", typed)
+            states = states typed at_main "[[maybe_unused]] static void after_step_" step "() {\n" main "}\n"
+            marked = marked substr(main, length(main_before) + 1) "    step_ends();\n"
+            above_before = above
+            main_before = main
         }
         /^```/ {
             inside = !inside
@@ -47,7 +57,10 @@ split() {
         skeleton && /^}$/ { code = 0; next }
         into_main { main = main (/./ ? indent $0 : "") "\n"; next }
         { above = above $0 "\n" }
-        END { finish() }' "$page"
+        END {
+            finish()
+            printf "void needs_step(int step);\nvoid step_ends();\n%s%sint main() {\n%s}\n", states, at_main, marked > (folder "/whole.cpp")
+        }' "$page"
     mkdir -p "$folder"
     # What has not changed keeps its time, so that it is not compiled again.
     for file in "$folder"/*; do [ -e "$new/$(basename "$file")" ] || rm -f "$file"; done

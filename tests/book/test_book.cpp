@@ -181,7 +181,7 @@ TEST_CASE("numbers agree as closely as they are printed, and words exactly", "[b
 
 #ifdef WEFT_BOOK
 
-TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book]") {
+TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book][chapters]") {
     std::size_t outputs = 0, figures = 0;  // shown, so that a section can run alone
     for (const fs::path& chapter : pages_with_programs()) {
         const std::string text = read(chapter);
@@ -195,19 +195,20 @@ TEST_CASE("the chapters' programs print and draw what the chapters show", "[prog
             const Result printed =
                 run("chapter_" + number_of(chapter) + " --figures " + scratch.folder().string());
             REQUIRE(printed.code == 0);
+            std::map<std::string, std::string> outputs = {{"", printed.output}};  // of each command
             for (const Block& block : blocks_of(text)) {
                 if (block.language() != "text") continue;
-                std::string output = printed.output;
-                if (contains(block.output_of, smollm)) {
-                    if (!fs::exists(root / smollm)) {
-                        skip("make smollm has not fetched its model: the output of " + block.output_of);
-                        continue;
-                    }
-                    output = run(block.output_of, "cd " + root.string()).output;
-                } else if (!block.output_of.empty()) {
-                    const Scratch elsewhere;
-                    output = run(block.output_of, "cd " + elsewhere.folder().string()).output;
+                const bool of_smollm = contains(block.output_of, smollm);
+                if (of_smollm && !fs::exists(root / smollm)) {
+                    skip("make smollm has not fetched its model: the output of " + block.output_of);
+                    continue;
                 }
+                if (outputs.count(block.output_of) == 0) {
+                    const Scratch elsewhere;
+                    const fs::path folder = of_smollm ? root : elsewhere.folder();
+                    outputs[block.output_of] = run(block.output_of, "cd " + folder.string()).output;
+                }
+                const std::string& output = outputs[block.output_of];
                 INFO("line " << block.line << " shows\n"
                              << block.str() << "but the program prints\n"
                              << output);

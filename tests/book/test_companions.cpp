@@ -1,5 +1,5 @@
-// The sources' companions: a page's listings are its program, which is compiled and run as it stands after each
-// step.
+// The sources' companions: a page's listings are its program, which is compiled as it stands after each step;
+// then the whole is run, and what each step prints is what the page shows there.
 #include "agree.h"
 #include "markdown.h"
 #include "programs.h"
@@ -216,6 +216,56 @@ std::printf("%d\n", y);
     CHECK(enter("25").output == done.output);  // by its line
 }
 
+TEST_CASE("a companion's step that uses what a later one types fails", "[book][sources]") {
+    const Scratch scratch;
+    const fs::path page = scratch / "page.md", folder = scratch / "program",
+                   program = scratch / "program/whole";
+    const auto built = [&](const std::string& first) {
+        std::ofstream(page) << R"(## One
+
+```cpp
+#include <cstdio>
+
+struct Count {
+    int operator()() const;
+};
+
+int main() {
+    const Count count;
+    )" << first << R"(
+}
+```
+
+## Two
+
+```cpp
+int Count::operator()() const {
+    return 2;
+}
+
+int twice(int x) { return 2 * x; }
+```
+
+```cpp main
+std::printf("%d\n", twice(count()));
+```
+)";
+        return shell("export LC_ALL=C && bash " + (root / "exercises/follow.sh").string() + " split " +
+                     page.string() + " " + folder.string() + " && g++ -std=c++20 " + program.string() +
+                     ".cpp " + (root / "exercises/steps.cpp").string() + " -o " + program.string() +
+                     " 2>&1 && " + program.string());
+    };
+    const Result right = built("std::puts(\"one\");");
+    CHECK(right.code == 0);
+    CHECK(right.output == "one\n4\n");
+    const Result name = built("twice(1);");
+    CHECK(name.code != 0);
+    CHECK(contains(name.output, page.string() + ":12:5: error: 'twice' was not declared in this scope"));
+    const Result body = built("count();");
+    CHECK(body.code != 0);
+    CHECK(contains(body.output, "step 1 calls what step 2 defines"));
+}
+
 #endif
 
 #ifdef WEFT_BOOK
@@ -226,31 +276,31 @@ TEST_CASE("a companion's program compiles after each step, which adds to its out
         const std::string program = std::string("follow_") + number_of(page);
         DYNAMIC_SECTION(program) {
             const std::vector<Step> steps = steps_of(page);
-            std::size_t before = 0;
+            const Result printed = run(program, ":", "WEFT_STEP_ENDS=1 ");
+            REQUIRE(printed.code == 0);
+            std::vector<std::vector<std::string>> outputs(1);  // what each step adds, then nothing
+            for (const std::string& line : without_blank_lines(lines_of(printed.output)))
+                if (line == "\x1e")
+                    outputs.emplace_back();
+                else
+                    outputs.back().push_back(line);
+            REQUIRE(outputs.size() == steps.size() + 1);
+            CHECK(outputs.back().empty());
             for (std::size_t i = 0; i < steps.size(); ++i) {
-                const std::string number = std::to_string(i + 1);
-                const Result printed =
-                    run(program +
-                        (i + 1 == steps.size() ? "" : "_" + std::string(2 - number.size(), '0') + number));
-                REQUIRE(printed.code == 0);
-                const std::vector<std::string> output = without_blank_lines(lines_of(printed.output));
                 std::vector<std::string> shown;
                 std::vector<bool> varies;
                 for (const Block& block : steps[i].shown)
                     for (const std::string& line : without_blank_lines(block.lines))
                         shown.push_back(line), varies.push_back(block.varies());
                 INFO(page << ":" << steps[i].line << ": " << steps[i].title);
-                REQUIRE(output.size() == before + shown.size());
+                REQUIRE(outputs[i].size() == shown.size());
                 for (std::size_t line = 0; line < shown.size(); ++line) {
                     const auto end = [](std::string text) {
                         return text.substr(0, text.find_last_not_of(' ') + 1);
                     };
-                    INFO("the page shows\n"
-                         << shown[line] << "\nwhere the program adds\n"
-                         << output[before + line]);
-                    CHECK(agree::lines(end(shown[line]), end(output[before + line]), varies[line]));
+                    INFO("the page shows\n" << shown[line] << "\nwhere the program adds\n" << outputs[i][line]);
+                    CHECK(agree::lines(end(shown[line]), end(outputs[i][line]), varies[line]));
                 }
-                before = output.size();
             }
         }
     }

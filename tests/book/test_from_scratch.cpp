@@ -173,7 +173,10 @@ TEST_CASE("what the pages of the second track show is what their steps print",
           "[programs][book][from-scratch]") {
     int outputs = 0;
     const auto run = [](const std::string& program) {
-        return shell("cd " + root.string() + " && " + places::from_scratch() + "/" + program + " 2>&1").output;
+        const Result result =
+            shell("cd " + root.string() + " && " + places::from_scratch() + "/" + program + " 2>&1");
+        CHECK(result.code == 0);
+        return result.output;
     };
     for (int step = 1; step <= steps; ++step) {
         std::string printed = run("step_" + two_digits(step));
