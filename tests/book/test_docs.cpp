@@ -59,28 +59,6 @@ TEST_CASE("every piece of the library that the documents quote stands there", "[
     CHECK(blocks_held("c++", Sources({"include", "src", "tests"})) >= 3);
 }
 
-TEST_CASE("every example in a header is run by a test", "[house][header-examples]") {
-    const Sources sources({"tests"});
-    int examples = 0;
-    for (const fs::path& header : files_in("include", ".h")) {
-        std::vector<std::string> block;
-        std::vector<std::string> lines = lines_of(read(header));
-        lines.emplace_back();  // ends the last block
-        for (std::string line : lines) {
-            line.erase(0, line.find_first_not_of(' '));
-            if (line.starts_with("//     ")) {
-                block.push_back(line.substr(7));
-            } else if (!block.empty()) {
-                INFO(header << ": the example that begins with " << block[0]);
-                CHECK(sources.hold(block));
-                block.clear();
-                ++examples;
-            }
-        }
-    }
-    CHECK(examples >= 30);
-}
-
 TEST_CASE("a piece of C++ is found where it is indented otherwise, and not where a line differs",
           "[house][book]") {
     const Sources sources;

@@ -236,53 +236,9 @@ TEST_CASE("a group of one process", "[dist]") {
     group.barrier();
 }
 
-TEST_CASE("group.h: a mean over all processes", "[header-examples][dist]") {
-    dist::Group group;  // without mpirun: one process
-    const Tensor mean = group.all_reduce(full({2}, group.rank())) / group.size();
-    if (group.rank() == 0) std::printf("%d processes\n", group.size());
-    const int seed = 1;
-    group.agree("the seed", std::to_string(seed));
-    CHECK(mean.to_vector<float>() == std::vector<float>{0, 0});
-}
-
-TEST_CASE("data_parallel.h: a loop that trains on grains learns", "[header-examples][dist]") {
-    Rng rng(1);
-    const nn::Linear model(5, 4, rng);
-    const Tensor x = randn({12, 5}, rng), y = argmax(x.slice(1, 0, 4), 1);
-    optim::AdamW optimizer(model, {.lr = 0.05});
-    const std::int64_t steps = 40;
-    const double before = cross_entropy(model(x), y).item();
-    std::ostringstream log;
-
+TEST_CASE("evaluate refuses no batches", "[dist]") {
     dist::Group group;
-    dist::DataParallel parallel(model, group, {.grains = 4});
-    for (std::int64_t step = 0; step < steps; ++step) {
-        optimizer.zero_grad();
-        const double loss = parallel.backward([&](std::int64_t grain) {
-            const auto part = [&](const Tensor& all) { return all.slice(0, 3 * grain, 3 * grain + 3); };
-            return cross_entropy(model(part(x)), part(y));
-        });
-        optimizer.step();
-        log << "loss " << loss << " in " << dist::Span(parallel.timeline().back()).end << " s\n";
-    }
-    CHECK(cross_entropy(model(x), y).item() < before / 2);
-    CHECK(contains(log.str(), "loss "));
-}
-
-TEST_CASE("evaluate.h: several processes get the loss of one", "[header-examples][dist]") {
-    const std::string text = pangrams();
-    const text::Characters tokenizer(text);
-    const training::Corpus corpus(tokenizer.encode(text), {.block_size = 16, .batch_size = 4, .seed = 1});
-    Rng rng(1);
-    const lm::GPT model(
-        {.vocab_size = tokenizer.vocab_size(), .block_size = 16, .num_layers = 1, .num_heads = 1, .d_model = 8},
-        rng);
-    dist::Group group;
-    const auto loss_of = [&](const training::Batch& batch) {
-        return cross_entropy(model(batch.inputs), batch.targets);
-    };
-    const double loss = training::evaluate(corpus.validation_batches(), loss_of, group);
-    CHECK(loss == training::evaluate(corpus.validation_batches(), loss_of));
+    const auto loss_of = [](const training::Batch& batch) { return batch.inputs; };
     check_refusals<ValueError>({{"evaluate: there is no batch; give at least one",
                                  [&] { (void)training::evaluate({}, loss_of, group); }}});
 }

@@ -9,8 +9,8 @@ from . import sources
 
 # Where a listing is looked for, in this order.
 PLACES = ["examples/*.cpp", "examples/*.h", "examples/*/*.cpp", "examples/*/*.h", "exercises/from_scratch/**/*.h", "exercises/from_scratch/**/*.cpp",
-          "exercises/**/*.cpp", "exercises/**/*.h", "tests/book/test_header_examples_*.cpp", "src/**/*.cpp", "src/**/*.h",
-          "include/**/*.h", "tests/**/*.cpp", "tests/**/*.h", "tests/**/*.py"]
+          "exercises/**/*.cpp", "exercises/**/*.h", "src/**/*.cpp", "src/**/*.h", "include/**/*.h", "tests/**/*.cpp",
+          "tests/**/*.h", "tests/**/*.py"]
 LANGUAGES = ["cpp", "c++", "python"]
 
 
@@ -22,23 +22,23 @@ def bare(text):
 
 @functools.cache
 def files():
-    """path → what `bare` makes of it."""
+    """path → what `bare` makes of it, with the examples of headers as code."""
     found = {}
     for place in PLACES:
         for path in sorted(sources.ROOT.glob(place)):
             name = path.relative_to(sources.ROOT).as_posix()
             if name not in found:
-                found[name] = bare(path.read_text(encoding="utf-8"))
+                found[name] = bare(re.sub("^ *//     ", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
     return found
 
 
 def nearest(page):
-    """Which files a page means first: its chapter's program, its step's solution, the tests of the headers' examples."""
+    """Which files a page means first: its chapter's program, its step's solution, its header."""
     name = pathlib.PurePosixPath(page).name
     if page.startswith("from_scratch/"):
         return lambda path: not path.startswith("exercises/from_scratch/")
     if page.startswith("api/"):
-        return lambda path: not path.startswith("tests/book/test_header_examples_")
+        return lambda path: path != f"include/weft/{page.removeprefix('api/')}.h"
     return lambda path: not pathlib.PurePosixPath(path).name.startswith(name[:3] if re.match(r"\d", name) else name)
 
 

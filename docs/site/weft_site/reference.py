@@ -207,7 +207,7 @@ class Page:
         top += self.contents()
         self.fill(top, self.entities, 1, self.lines)
         for entity in self.without_example():
-            logger.warning("%s:%s: %s has no example: add one to its comment, and to tests/book/test_header_examples_*.cpp",
+            logger.warning("%s:%s: %s has no example: add one to its comment",
                            self.header, entity.line, entity.name)
         source = link("source", f"include/{self.header}", nodes.Text("The header as it stands"))
         top += nodes.paragraph("", "", source, nodes.Text("."), classes=["api-source"])

@@ -16,7 +16,7 @@ namespace weft {
 //
 //     const TensorFunction square = [](const Tensor& x) { return x * x; };
 //     const TensorFunction both = [](const std::vector<Tensor>& in) { return in[0] * in[1]; };
-//     const Tensor y = both({ones({2}), ones({2})})[0];
+//     const Tensor y = both({square({2 * ones({2})})[0], ones({2})})[0];  // [4, 4]
 class TensorFunction {
 public:
     using List = std::vector<Tensor>;  // what a function of several tensors takes
@@ -86,7 +86,7 @@ bool jvp_mode();
 // results are in the graph. Refusals as those of jvp.
 //
 //     const auto [y, dx] = vjp([](const Tensor& x) { return x * x; }, tensor({1.0, 2}), tensor({1.0, 10}));
-//     // dx = v · 2x = [2, 40]
+//     // y = [1, 4], dx = v · 2x = [2, 40]
 std::pair<std::vector<Tensor>, std::vector<Tensor>> vjp(const TensorFunction& f,
                                                         const std::vector<Tensor>& inputs,
                                                         const std::vector<Tensor>& v = {},
@@ -114,6 +114,7 @@ struct JacobianOptions {
 //     const auto f = [](const Tensor& x) { return x * x; };
 //     const Tensor rows = jacobian(f, tensor({1.0, 2}));  // (2, 2): [[2, 0], [0, 4]]
 //     const Tensor columns = jacobian(f, tensor({1.0, 2}), {.strategy = Strategy::forward_mode});
+//     // columns = [[2, 0], [0, 4]]
 std::vector<std::vector<Tensor>> jacobian(const TensorFunction& f, const std::vector<Tensor>& inputs,
                                           const JacobianOptions& options = {});
 // The same of a function of one tensor, with one output.

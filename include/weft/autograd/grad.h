@@ -28,6 +28,7 @@ struct GradOptions {
 //     const Tensor y = sum(x * x * x);
 //     const Tensor dx = grad({y}, {x}, {}, {.create_graph = true})[0];  // 3x² = [12, 27]
 //     const Tensor ddx = grad({sum(dx)}, {x})[0];                       // 6x = [12, 18]
+//     // x.grad().defined() is false
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                        const std::vector<Tensor>& grad_outputs = {}, GradOptions options = {});
 

@@ -25,7 +25,7 @@ bool is_grad_enabled();
 //         const NoGrad off;
 //         y = w * 2;  // not recorded: y.requires_grad() is false
 //     }
-//     const Tensor z = w * 2;  // recorded
+//     const Tensor z = w * 2;  // recorded: z.requires_grad() is true
 class [[nodiscard]] GradMode {
 public:
     explicit GradMode(bool enabled);  // is_grad_enabled() becomes `enabled`

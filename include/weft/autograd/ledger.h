@@ -16,7 +16,8 @@ namespace weft {
 //     const GradientLedger ledger;
 //     (x * x).backward();
 //     double total = 0;
-//     for (const LedgerTerm& term : ledger.entries().back().terms) total += term.gradient.item();  // 3 + 3
+//     for (const LedgerTerm& term : ledger.entries().back().terms) total += term.gradient.item();
+//     // total is 3 + 3 = 6
 struct LedgerTerm {
     std::uint64_t from = 0;  // the number of the node whose rule returned it (see graph_number); 0 for the seed
     std::string operation;   // operation of that node; "seed" for the seed
@@ -41,7 +42,7 @@ struct LedgerEntry {
 //     const Tensor x = tensor(3.0).requires_grad_();
 //     const GradientLedger ledger;
 //     (x * x).backward();
-//     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3, gradient 6
+//     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3; last.gradient is 6
 class GradientLedger {
 public:
     GradientLedger() : here_(current_, this) {}

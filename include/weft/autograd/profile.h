@@ -15,7 +15,8 @@ namespace weft {
 //
 //     const Profile profile;
 //     const Tensor c = matmul(ones({2, 3}), ones({3, 4}));
-//     const ProfileRow row = profile.operations()[0];  // "matmul": 1 call, 32 bytes, 24 multiply-adds
+//     const ProfileRow row = profile.operations()[0];
+//     // row.name is "matmul", row.calls is 1, row.bytes is 32, row.multiply_adds is 24
 struct ProfileRow {
     std::string name;                // as operation_of: "matmul"
     bool backward = false;           // whether these are calls of its gradient rule
@@ -30,7 +31,7 @@ struct ProfileRow {
 //     const nn::Sequential model{nn::Linear(4, 3), relu};
 //     const Profile profile;
 //     const Tensor y = model(ones({2, 4}));
-//     const ProfileModule first = profile.modules()[1];  // "Sequential[0]", after the Sequential itself
+//     const ProfileModule first = profile.modules()[1];  // first.path is "Sequential[0]"
 struct ProfileModule {
     std::string path;                        // as Module::path: "GPT.blocks[3].attn"
     double forward_ms = 0, backward_ms = 0;  // of operations called by the module itself

@@ -178,7 +178,7 @@ public:
     };
     // The tensors along the first axis, as views; ShapeError for a scalar.
     //
-    //     for (const Tensor& row : x) total += row.sum().item();
+    //     for (const Tensor& row : x) total += row.sum().item();  // total == x.sum().item()
     Iterator begin() const;
     // One past the last.
     Iterator end() const;

@@ -85,6 +85,7 @@ private:
 //     attempt([] { (void)dropout(ones({3}), 2); });
 //     attempt([] { ones({3}).backward(); });
 //     attempt([] { (void)io::load_safetensors("no such file"); });
+//     // kinds is "type index value graph file "
 struct ShapeError : Error {
     using Error::Error;
 };

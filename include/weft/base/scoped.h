@@ -12,7 +12,10 @@ namespace weft {
 // Guards are made of this: a variable has another value until the object goes out of scope.
 //
 //     int depth = 1;
-//     const Scoped<int> deeper(depth, 2);  // depth is 2
+//     {
+//         const Scoped<int> deeper(depth, 2);  // depth is 2
+//     }
+//     // depth is 1
 template <class T>
 class Scoped {
 public:

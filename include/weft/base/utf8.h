@@ -23,8 +23,8 @@ struct Decoded {
 // The character that starts at text[at], at < text.size().
 //
 //     std::string word = "α";
-//     append_utf8(word, U'β');                   // "αβ"
-//     const Decoded first = decode_at(word, 0);  // U'α', 2 bytes
+//     append_utf8(word, U'β');                   // word is "αβ"
+//     const Decoded first = decode_at(word, 0);  // first.value is U'α', first.length is 2
 //     const bool whole = is_utf8(word);          // true
 Decoded decode_at(std::string_view text, std::size_t at);
 // Appends c as UTF-8.
@@ -47,7 +47,7 @@ std::string displayed(std::string_view text, std::size_t& at);
 // Text of unknown origin for use in a message: at most `characters` of them, as `displayed` writes them, then
 // "…" if there are more.
 //
-//     const std::string harmless = excerpt("one\ntwo three", 8);  // "one\x0atwo …"
+//     const std::string harmless = excerpt("one\ntwo three", 8);  // "one\\x0atwo …"
 std::string excerpt(std::string_view text, std::size_t characters = 60);
 
 }  // namespace weft

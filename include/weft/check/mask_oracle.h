@@ -49,8 +49,8 @@ struct MaskTable {
 //
 //     const Tensor blocked = from_vector(std::vector<bool>{true, true}, {1, 2});
 //     const check::MaskTable table = check::mask_oracle(zeros({2}), Mask::blocked(blocked));
-//     const Tensor added = table[check::MaskRule::add].weights;  // (1, 2): 0.5 and 0.5, the mask has no effect
-//     const Tensor safe = table[check::MaskRule::safe].weights;  // (1, 2): 0 and 0
+//     const Tensor added = table[check::MaskRule::add].weights;  // (1, 2): [[0.5, 0.5]], no effect
+//     const Tensor safe = table[check::MaskRule::safe].weights;  // (1, 2): [[0, 0]]
 MaskTable mask_oracle(const Tensor& scores, const Mask& mask, DType dtype = float32);
 
 }  // namespace weft::check

@@ -9,7 +9,7 @@ namespace weft::io {
 // The bytes of a file; IoError if it is missing, a directory or unreadable.
 //
 //     io::save_text(path, "one\ntwo\n");
-//     const std::string text = io::load_text(path);
+//     const std::string text = io::load_text(path);  // "one\ntwo\n"
 std::string load_text(const std::filesystem::path& path);
 // Writes the bytes; IoError if it cannot.
 void save_text(const std::filesystem::path& path, const std::string& text);

@@ -11,7 +11,7 @@ namespace weft::io {
 // the bytes of numpy.save: row-major, little-endian, aligned.
 //
 //     io::save_npy(path, arange(6).reshape({2, 3}));
-//     const Tensor x = io::load_npy(path);  // int64 (2, 3); np.load(path) in Python
+//     const Tensor x = io::load_npy(path);  // [[0, 1, 2], [3, 4, 5]], int64; np.load(path) in Python
 //
 // DTypeError for bfloat16, which NumPy does not have.
 void save_npy(const std::filesystem::path& path, const Tensor& x);

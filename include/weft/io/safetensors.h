@@ -65,7 +65,7 @@ NamedTensors load_sharded_checkpoint(const std::filesystem::path& folder,
 // Writes module.state_dict() as save_safetensors does, for load(), or for load_file of Python's safetensors.
 //
 //     io::save(net, path);
-//     io::load(other, path);  // a module made with the same sizes now has the values of net
+//     io::load(other, path);  // all(other.weight == net.weight), and so on
 //
 // To resume a training use training::Checkpoint, which also holds the optimiser and the generators.
 template <class Module>

@@ -45,7 +45,7 @@ struct DecoderLayerOptions {
 //     lm::DecoderConfig config{.vocab_size = 100, .num_layers = 2, .num_kv_heads = 2, .d_model = 32};
 //     config.qk_norm = true;                 // as in Qwen3
 //     config.layers = {{.window = 16}, {}};  // the first block sees 16 tokens, the second all
-//     const lm::Decoder model(config, rng);
+//     const lm::Decoder model(config, rng);  // model.layers[0].options.window == 16
 struct DecoderConfig {
     std::int64_t vocab_size = 256;     // V
     std::int64_t block_size = 64;      // the tokens of its training; learned positions end there
@@ -87,7 +87,8 @@ struct DecoderParameter {
 // Those of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
 // fit.
 //
-//     const std::vector<lm::DecoderParameter> all = lm::decoder_parameters({.num_layers = 1});  // 11
+//     const std::vector<lm::DecoderParameter> all = lm::decoder_parameters({.num_layers = 1});
+//     // all.size() is 11
 std::vector<DecoderParameter> decoder_parameters(const DecoderConfig& config);
 
 class DecoderState;  // the tensors that parts are made of (src/lm/decoder.cpp)
@@ -106,7 +107,7 @@ struct DecoderNorm : nn::Module {
 //     const lm::DecoderPass pass{.mask = Mask::causal()};  // without rotary positions and cache
 //     const lm::DecoderBlock& block = decoder.layers[0];
 //     const lm::DecoderMLP& mlp = block.mlp;
-//     const Tensor y = block(x, pass), z = mlp(x);  // (B, T, C) → (B, T, C), both
+//     const Tensor y = block(x, pass), z = mlp(x);  // x (B, T, C) → both (B, T, C)
 struct DecoderPass {
     Mask mask = {};                           // which pairs of tokens are blocked
     const nn::RotaryTable* rotary = nullptr;  // of the layer's options, if it has any

@@ -18,6 +18,7 @@ namespace weft::lm {
 //     text::Ids ids = lm::generate(model, {1, 2, 3}, {.max_new_tokens = 2, .kept = &kept});
 //     ids.insert(ids.begin(), {1, 2, 3});
 //     const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});
+//     // more.size() is 2, kept.ids.size() is 6
 struct PromptCache {
     std::vector<nn::KeyValueCache> caches = {};  // one for each block; none before the first call
     text::Ids ids = {};                          // whose keys and values they hold
@@ -49,7 +50,7 @@ struct GenerateOptions {
 //     Rng rng(1);
 //     const lm::GPT model({.vocab_size = tokenizer.vocab_size(), .block_size = 16}, rng);
 //     const lm::GenerateOptions options = {.max_new_tokens = 8, .sampling = {.rng = &rng}};
-//     const text::Ids ids = lm::generate(model, tokenizer.encode("he"), options);  // eight ids
+//     const text::Ids ids = lm::generate(model, tokenizer.encode("he"), options);  // ids.size() is 8
 //
 // Runs in evaluation mode and under NoGrad, and restores both modes. ValueError for an empty prompt; IndexError
 // for an id that is not in 0 … V − 1; and what `sample` refuses.
@@ -61,6 +62,7 @@ text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const Ge
 // alone, to rounding.
 //
 //     const std::vector<text::Ids> both = lm::generate_batch(model, {{1, 2, 3}, {4}}, {.max_new_tokens = 5});
+//     // both[0].size() is 5, both[1].size() is 5
 //
 // ValueError if there are no prompts or one is empty, or for a PromptCache; and what generate refuses.
 std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vector<text::Ids>& prompts,

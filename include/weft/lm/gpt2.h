@@ -33,7 +33,7 @@ nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& confi
 
 // Options of load_gpt2.
 //
-//     const lm::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact)
+//     const lm::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact); exact.dropout is 0
 struct GPT2Options {
     DType dtype = float32;  // or float64: the file's values are converted
     double dropout = 0;     // probability in training; the file's are ignored

@@ -39,7 +39,7 @@ Tensor head_effects(const Decoder& model, const text::Ids& ids, std::int64_t tok
 // has noise in its embeddings.) A pass for each layer, over a batch of T.
 //
 //     const Tensor moved = lm::patch_effects(model, {1, 2, 0}, {1, 3, 0}, 1, 2);  // (L, T)
-//     const double at_the_end = moved[-1][-1].item();                             // 1
+//     const double at_the_end = moved[-1][-1].item();                             // about 1
 //
 // ValueError for no ids, prompts of different lengths, and where d is the same for both; IndexError for a token
 // outside 0 … V − 1; what the model refuses.

@@ -43,6 +43,7 @@ concept CachingModel = CausalModel<M> &&
 //     };
 //     const lm::LanguageModel model = Next{};
 //     const text::Ids ids = lm::generate(model, {0}, {.max_new_tokens = 3, .sampling = {.temperature = 0}});
+//     // ids is {1, 2, 0}
 //
 // The handle of a Module is that module: it has the same parameters, modes, generators, state_dict and kind, so
 // optimisers, checkpoints and dist::DataParallel take it. Any other handle is a module without parameters.
@@ -106,7 +107,7 @@ public:
     // The model if its type is M, else null: for what one kind of model has.
     //
     //     const lm::LanguageModel handle = gpt;
-    //     const std::int64_t layers = handle.target<lm::GPT>()->config.num_layers;
+    //     const std::int64_t layers = handle.target<lm::GPT>()->config.num_layers;  // 2
     template <class M>
     const M* target() const {
         return std::as_const(functions_->logits).template target<M>();

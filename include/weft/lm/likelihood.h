@@ -21,7 +21,7 @@ struct Likelihood {
 // window]: each token is counted once, with the most tokens before it that a window has. Runs in evaluation
 // mode and under NoGrad.
 //
-//     const lm::Likelihood found = lm::log_likelihood(model, {1, 2, 0, 1});
+//     const lm::Likelihood found = lm::log_likelihood(model, {1, 2, 0, 1});  // found.tokens is 3
 //     const double perplexity = std::exp(found.mean());
 //
 // ValueError for fewer than two ids, a window that is below 2 or above the context, or a stride outside 1 …

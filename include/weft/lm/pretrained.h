@@ -59,7 +59,7 @@ struct Pretrained {
 //
 //     const lm::Pretrained published = lm::load_language(folder);
 //     const text::Ids ids = published.tokenizer.encode("The loom");
-//     const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});
+//     const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});  // more.size() is 5
 //
 // IoError for what load_pretrained and PreTrainedTokenizer::load refuse, and if the tokenizer has more tokens
 // than the model.

@@ -48,7 +48,7 @@ struct Flatten : Module {
 };
 // y = x, for a place where a layer may be.
 //
-//     const Tensor y = nn::Identity()(x);  // x itself
+//     const Tensor y = nn::Identity()(x);  // x itself: y.handle() == x.handle()
 struct Identity : Module {
     Identity() : Module("Identity") {}
     Tensor operator()(const Tensor& x) const { return hooked(x); }  // x

@@ -14,7 +14,7 @@ namespace weft::nn {
 // h·d_k … (h+1)·d_k − 1. ShapeError unless the rank is 2 or 3 and H divides C.
 //
 //     const Tensor q = nn::split_heads(x, 4);    // (B, T, C) → (B, 4, T, C/4)
-//     const Tensor merged = nn::merge_heads(q);  // (B, T, C), x again
+//     const Tensor merged = nn::merge_heads(q);  // (B, T, C): all(merged == x)
 inline Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
     return Heads::split(x, num_heads, "split_heads");
 }
@@ -40,6 +40,7 @@ std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* 
 //     const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
 //     const nn::MultiHeadAttention grouped(64, 8, config);  // eight heads of queries, two of keys and values
 //     const nn::TransformerBlock block(64, 8, {.dropout = 0.1, .attention = config});
+//     // block.attn.num_kv_heads is 2
 struct AttentionConfig {
     std::optional<std::int64_t> max_seq_len = {};  // longest sequence of causal attention [1024]
     std::optional<bool> bias = {};                 // whether every projection has a bias [false]
@@ -59,8 +60,8 @@ struct AttentionConfig {
 // The output of a fully masked row, a query that may attend to nothing, is the bias of W_out.
 //
 //     nn::MultiHeadAttention attention(64, 8, rng);
-//     const Tensor y = attention(x);                              // self-attention, (B, T, 64) → the same
-//     const Tensor z = attention(x, memory, memory);              // cross-attention to memory (B, S, 64)
+//     const Tensor y = attention(x);                              // self-attention, (B, T, 64) → (B, T, 64)
+//     const Tensor z = attention(x, memory, memory);              // cross-attention, (B, S, 64) → (B, T, 64)
 //     const Tensor padded = attention(x, Mask::padding({5, 3}));  // two samples, of 5 and 3 tokens
 //     const Tensor weights = attention.with_weights(x).weights;   // (B, 8, T, T)
 //

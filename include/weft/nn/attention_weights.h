@@ -54,7 +54,7 @@ NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& p
 // of the layer here, in the result's order; a Flax layer may serve several. A kernel (in, out), of x W + b,
 // becomes the transposed weight (out, in); scale (C,) and embedding (V, C) become weight; bias keeps its name.
 //
-//     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), "Dense_0/bias", …
+//     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), …
 //     attention.load_state_dict(nn::from_flax(params, {{"Dense_0", "W_qkv"}, {"Dense_1", "W_out"}}));
 //
 // ValueError, by name, for a layer that `params` lacks, and for a tensor that is in no layer or occurs twice;

@@ -11,7 +11,7 @@ namespace weft::nn {
 // ValueError unless num_features ≥ 1 and eps > 0; batch_norm refuses the rest.
 //
 //     nn::BatchNorm norm(6);
-//     const Tensor y = norm(x);  // (N, 6, H, W) → the same, each channel with mean 0 and variance 1
+//     const Tensor y = norm(x);  // (N, 6, H, W) → (N, 6, H, W), each channel with mean 0 and variance 1
 //     norm.eval();               // from now on with norm.running_mean and norm.running_var
 struct BatchNorm : Module {
     Parameter weight, bias;            // (C,)

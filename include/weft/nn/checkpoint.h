@@ -11,7 +11,7 @@ namespace weft::nn {
 // in its forward pass (BatchNorm in training) changes it a second time in backward. Refusals as
 // weft::checkpoint's.
 //
-//     const Tensor y = nn::checkpoint(block, x);  // the bits of block(x)
+//     const Tensor y = nn::checkpoint(block, x);  // all(y == block(x))
 template <class M>
 Tensor checkpoint(const M& module, const Tensor& x) {
     std::vector<std::shared_ptr<Rng>> generators;

@@ -10,9 +10,9 @@ namespace weft::nn {
 // ValueError unless 0 ≤ p < 1. Draws come from a generator of its own (see Module::named_generators).
 //
 //     nn::Dropout drop(0.5, rng);
-//     const Tensor noisy = drop(x);  // each element 0 or 2x
+//     const Tensor noisy = drop(x);  // all(noisy == 0 || noisy == 2 * x)
 //     drop.eval();
-//     const Tensor same = drop(x);  // x
+//     const Tensor same = drop(x);  // all(same == x)
 struct Dropout : Module {
     const double p;         // probability of a zero
     const Shared<Rng> rng;  // its generator; null if p = 0

@@ -9,7 +9,7 @@ namespace weft::nn {
 // The options of TransformerBlock without max_seq_len: sequences may have any length.
 //
 //     const nn::EncoderBlockOptions options{.dropout = 0.1, .dim_feedforward = 128};
-//     const nn::EncoderBlock block(64, 8, options);
+//     const nn::EncoderBlock block(64, 8, options);  // block.mlp.W_in.weight (128, 64)
 using EncoderBlockOptions = TransformerBlockOptions;
 using DecoderBlockOptions = TransformerBlockOptions;  // the same options
 

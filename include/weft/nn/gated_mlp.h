@@ -17,7 +17,7 @@ struct GatedMLPOptions {
 // and dim_feedforward ≥ 0; `rng` then has drawn nothing. The names of the layers are those of transformers.
 //
 //     nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
-//     const Tensor y = mlp(x);  // (B, T, 64) → (B, T, 64), with 176 hidden units
+//     const Tensor y = mlp(x);  // (B, T, 64) → (B, T, 64), mlp.up_proj.weight (176, 64)
 struct GatedMLP : Module {
     Linear gate_proj;  // C → dim_feedforward
     Linear up_proj;    // C → dim_feedforward

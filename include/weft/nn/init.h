@@ -58,7 +58,7 @@ enum class Nonlinearity {
 };
 // The factor on weights that makes up for it.
 //
-//     const double gain = nn::init::calculate_gain(nn::init::Nonlinearity::tanh);  // 5/3
+//     const double gain = nn::init::calculate_gain(nn::init::Nonlinearity::tanh);  // 5/3 = 1.6666667
 double calculate_gain(Nonlinearity nonlinearity, double a = 0.01);
 
 // Uniform in ±gain·√(6/(fan_in + fan_out)). In a weight (out, in, …) fan_in is in, and fan_out is out, times

@@ -17,7 +17,7 @@ namespace weft::nn {
 //     NoGrad off;
 //     nn::KeyValueCache cache;
 //     cache.append(k, v);                              // k and v (B, G, 5, d_k)
-//     const auto [keys, values] = cache.append(k, v);  // (B, G, 10, d_k) each
+//     const auto [keys, values] = cache.append(k, v);  // each (B, G, 10, d_k)
 //     cache.truncate(5);                               // the first five tokens
 class KeyValueCache {
 public:

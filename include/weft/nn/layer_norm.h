@@ -8,7 +8,7 @@ namespace weft::nn {
 // Options of LayerNorm.
 //
 //     const nn::LayerNormOptions options{.eps = 1e-6, .bias = false};
-//     const nn::LayerNorm norm(64, options);
+//     const nn::LayerNorm norm(64, options);  // norm.bias.defined() is false
 struct LayerNormOptions {
     double eps = 1e-5;  // added to the variance
     bool bias = true;   // whether to shift

@@ -10,7 +10,7 @@ namespace weft::nn {
 //
 //     nn::Linear layer(4, 3, rng);
 //     const Tensor y = layer(x);        // (B, 4) → (B, 3)
-//     nn::Linear output(table.weight);  // no bias, and shares the weight of an nn::Embedding
+//     nn::Linear output(table.weight);  // no bias; output.weight.handle() == table.weight.handle()
 struct Linear : Module {
     Parameter weight;  // (out, in)
     Parameter bias;    // (out,), undefined without bias

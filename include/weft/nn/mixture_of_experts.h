@@ -31,7 +31,8 @@ struct RoutingResult {
 // x fits. The names of the layers are those of transformers' Qwen3-MoE.
 //
 //     nn::MixtureOfExperts moe(64, rng, {.num_experts = 4, .top_k = 2});
-//     const nn::RoutingResult y = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
+//     const nn::RoutingResult y = moe.with_routing(x);
+//     // y.output (B, T, 64), y.load_balancing_loss (), y.tokens_per_expert (4,)
 //     (mean(pow(y.output, 2)) + 0.01 * y.load_balancing_loss).backward();
 //     nn::Mixture<nn::MLP> plain(64, rng, {.top_k = 1, .norm_topk_prob = false});  // as Switch Transformers
 //

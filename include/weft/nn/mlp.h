@@ -8,7 +8,7 @@ namespace weft::nn {
 // Options of MLP.
 //
 //     const nn::MLPOptions options{.dim_feedforward = 128};
-//     const nn::MLP narrow(64, options);  // 64 → 128 → 64
+//     const nn::MLP narrow(64, options);  // narrow.W_in.weight (128, 64)
 struct MLPOptions {
     std::int64_t dim_feedforward = 0;  // width of the hidden layer; 0 means 4 · d_model
     bool bias = true;                  // whether both layers have a bias

@@ -50,7 +50,7 @@ class RngGuard;  // used by constructors that draw more than once (include/weft/
 //     nn::Parameter w = layer.weight;  // a copy is the same tensor
 //     const NoGrad off;
 //     w.copy_(eye(2));           // w = eye(2) does not compile
-//     w.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
+//     w.set_data(ones({2, 3}));  // of another shape: now layer takes (B, 3)
 class Parameter : public Tensor {
 public:
     Parameter() = default;                         // undefined, such as the bias of a layer without one
@@ -97,9 +97,11 @@ private:
 // The base class of layers and models. Dots in a name separate modules: "blocks.0.attn.W_out.weight".
 //
 //     nn::Linear a(4, 3, rng), b(4, 3, rng);
-//     b.load_state_dict(a.state_dict());                      // copies the values of a
-//     for (const auto& [name, value] : b.named_parameters())  // "weight" (3, 4), "bias" (3,)
+//     b.load_state_dict(a.state_dict());  // copies the values of a
+//     for (const auto& [name, value] : b.named_parameters())
 //         std::cout << name << " " << value.shape().str() << "\n";
+//     // weight (3, 4)
+//     // bias (3,)
 //     b.to(float64);
 class Module {
 public:
@@ -145,7 +147,7 @@ public:
     // refuses is refused for all of them at once, with their names, and nothing has changed.
     //
     //     lm::GPT model({.d_model = 64}, rng);
-    //     model.pack(BlockFormat::Q8_0);
+    //     model.pack(BlockFormat::Q8_0);  // model.head.weight.packed() != nullptr
     void pack(BlockFormat format);
     void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once

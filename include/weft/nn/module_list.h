@@ -8,8 +8,8 @@ namespace weft::nn {
 // A list of modules of type M.
 //
 //     nn::ModuleList<nn::Linear> layers;
-//     for (int i = 0; i < 3; ++i) layers.append(nn::Linear(8, 8, rng));
-//     for (const nn::Linear& layer : layers) x = relu(layer(x));  // (B, 8) → (B, 8)
+//     for (int i = 0; i < 3; ++i) layers.append(nn::Linear(8, 8, rng));  // layers.size() is 3
+//     for (const nn::Linear& layer : layers) x = relu(layer(x));  // x is (B, 8)
 template <class M>
 class ModuleList : public Module {
 public:

@@ -60,7 +60,7 @@ struct RotaryOptions {
 // The cosines and sines of T positions, which layers with the same options share.
 //
 //     const nn::RotaryTable table = nn::rotary_table(0, 8, 16, {}, float32);  // 8 positions, heads of width 16
-//     const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // (B, H, 8, 16)
+//     const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // both (B, H, 8, 16)
 struct RotaryTable {
     Tensor cos, sin;    // (T, r/2), times the attention factor
     RotaryPairs pairs;  // the columns of a pair

@@ -12,7 +12,7 @@ namespace weft::nn {
 // Options of TransformerBlock, EncoderBlock and DecoderBlock.
 //
 //     const nn::TransformerBlockOptions options{.dropout = 0.1, .attention = {.num_kv_heads = 2}};
-//     const nn::TransformerBlock block(64, 8, options);
+//     const nn::TransformerBlock block(64, 8, options);  // block.attn.num_kv_heads is 2
 struct TransformerBlockOptions {
     std::optional<std::int64_t> max_seq_len = {};  // longest sequence of causal attention [1024]
     bool bias = false;                             // whether every linear layer and norm has a bias

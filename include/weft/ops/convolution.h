@@ -21,7 +21,7 @@ Tensor unfold(const Tensor& x, const WindowOptions& options);
 //
 //     const WindowOptions window{.kernel_height = 2, .kernel_width = 2, .stride = 2};
 //     const Tensor columns = unfold(x, window);         // (1, 1, 4, 4) → (1, 4, 4)
-//     const Tensor same = fold(columns, 4, 4, window);  // x: these windows do not overlap
+//     const Tensor same = fold(columns, 4, 4, window);  // all(same == x), as these windows do not overlap
 Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& options);
 // Options of conv2d.
 struct ConvOptions {

@@ -14,11 +14,11 @@
 namespace weft {
 
 //     Rng rng(1);
-//     const Tensor a = zeros({2, 3});
-//     const Tensor b = randn({2, 3}, rng, float64);
-//     const Tensor c = arange(0, 1, 0.25);          // [0, 0.25, 0.5, 0.75]
-//     const Tensor d = tensor({{1.0, 2}, {3, 4}});  // (2, 2)
-//     const Tensor ids = tensor({4, 0, 7}, int64);  // (3,)
+//     const Tensor a = zeros({2, 3});                // [[0, 0, 0], [0, 0, 0]]
+//     const Tensor b = randn({2, 3}, rng, float64);  // (2, 3), float64
+//     const Tensor c = arange(0, 1, 0.25);           // [0, 0.25, 0.5, 0.75]
+//     const Tensor d = tensor({{1.0, 2}, {3, 4}});   // [[1, 2], [3, 4]]
+//     const Tensor ids = tensor({4, 0, 7}, int64);   // [4, 0, 7], int64
 Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
@@ -37,7 +37,7 @@ Tensor zeros_like(const Tensor& x);  // 0, with x's shape and type
 // 1, with x's shape and type.
 //
 //     Tensor x = empty({2, 3});
-//     x.copy_(ones_like(x));
+//     x.copy_(ones_like(x));  // x is [[1, 1, 1], [1, 1, 1]]
 Tensor ones_like(const Tensor& x);
 Tensor eye(std::int64_t n, DType dtype = float32);                  // (n, n), ones on the diagonal
 Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), likewise
@@ -49,7 +49,7 @@ Tensor arange(std::int64_t end);  // int64: 0 … end − 1
 // The argument of `tensor`: a number, or a list of such in braces.
 //
 //     const Nested rows = {{1.0, 2}, {3, 4}};
-//     const Tensor x = tensor(rows, float64);  // (2, 2)
+//     const Tensor x = tensor(rows, float64);  // [[1, 2], [3, 4]]
 struct Nested {
     double value = 0;           // the value of a number
     std::int64_t integer = 0;   // the exact value of a whole number

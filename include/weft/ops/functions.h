@@ -45,7 +45,8 @@ Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 // ValueError if low > high, and without a bound.
 //
 //     const Tensor x = tensor({-1.0, 2, 7});
-//     const Tensor both = clamp(x, 0, 5), below = clamp(x, 0), above = clamp(x, {}, 5);  // above: [-1, 2, 5]
+//     const Tensor both = clamp(x, 0, 5), below = clamp(x, 0), above = clamp(x, {}, 5);
+//     // both is [0, 2, 5], below is [0, 2, 7], above is [-1, 2, 5]
 Tensor clamp(const Tensor& x, std::optional<double> low = {}, std::optional<double> high = {});
 
 // Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.

@@ -22,7 +22,7 @@ struct PackedHeads {
 //     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
 //     const Tensor merged = Heads::merge(y);                               // (B, T, C)
 //     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
-//     const Heads wide(PackedHeads{randn({2, 5, 28}), 2, 1, 8});           // d_v is 28 − (2 + 1) · 8 = 4
+//     const Heads wide(PackedHeads{randn({2, 5, 28}), 2, 1, 8});           // values of width 28 − (2 + 1) · 8
 struct Heads {
     std::variant<std::array<Tensor, 3>, PackedHeads> form;  // which of the two it is
 

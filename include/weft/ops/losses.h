@@ -27,7 +27,7 @@ enum class Reduction {
 //
 //     const Tensor logits = zeros({2, 3, 5});                           // 2 texts, 3 tokens, 5 classes
 //     const Tensor targets = tensor({{0, 1, 2}, {3, 4, -100}}, int64);  // the last one is ignored
-//     const Tensor loss = cross_entropy(logits, targets);               // ln 5
+//     const Tensor loss = cross_entropy(logits, targets);               // ln 5 = 1.6094379
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index = -100);
 // (prediction − target)². ShapeError unless both have the same shape.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -59,7 +59,7 @@ Tensor binary_cross_entropy(const Tensor& prediction, const Tensor& targets,
 // the target is ln t. ShapeError unless both have the same shape.
 //
 //     const Tensor log_p = log_softmax(zeros({1, 4}), -1), target = tensor({{0.5, 0.5, 0, 0}});
-//     const Tensor divergence = kl_div(log_p, target, Reduction::batchmean);  // ln 2
+//     const Tensor divergence = kl_div(log_p, target, Reduction::batchmean);  // ln 2 = 0.6931472
 Tensor kl_div(const Tensor& log_p, const Tensor& target, Reduction reduction = Reduction::mean,
               bool log_target = false);
 // |prediction − target|. Errors as mse_loss.

@@ -11,7 +11,7 @@ namespace weft {
 // other formats are read only (ValueError). ShapeError unless w is a matrix whose rows divide into blocks;
 // ValueError, with its position, for a block with a NaN, an infinity or a scale beyond float16's 65504.
 //
-//     const PackedMatrix blocks = pack(w, BlockFormat::Q8_0);  // (n, k), 34 bytes for each 32 weights
+//     const PackedMatrix blocks = pack(w, BlockFormat::Q8_0);  // w (n, k), 34 bytes for each 32 weights
 PackedMatrix pack(const Tensor& w, BlockFormat format);
 
 // The weights of the blocks, exactly, as float32 (n, k).

@@ -23,7 +23,7 @@ Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i ·
 // ShapeError if their sizes differ. Errors as matmul.
 //
 //     const Tensor a = ones({2, 3, 4}), b = ones({4, 3, 5});
-//     const Tensor y = tensordot(a, b, {{1, 2}, {1, 0}});  // (2, 5), of 12
+//     const Tensor y = tensordot(a, b, {{1, 2}, {1, 0}});  // (2, 5), each 12
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::pair<std::vector<int>, std::vector<int>>& axes);
 

@@ -34,7 +34,7 @@ Tensor dropout(const Tensor& x, double p, bool training = true);
 // Normal, with x's shape and type.
 //
 //     const Tensor noisy = x + 0.1 * randn_like(x, rng);
-//     const Tensor half = rand_like(x, rng) < 0.5;  // bool, each true with probability ½
+//     const Tensor half = rand_like(x, rng) < 0.5;  // boolean, each true with probability ½
 Tensor randn_like(const Tensor& x, Rng& rng = default_rng());
 Tensor rand_like(const Tensor& x, Rng& rng = default_rng());  // uniform in [0, 1), with x's shape and type
 Tensor randperm(std::int64_t n, Rng& rng = default_rng());    // (n,) int64: 0 … n − 1 in random order

@@ -24,7 +24,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false
 // ln(eᵃ + eᵇ), elementwise, without overflow; NaN for one, and equal infinities are their own, with a's
 // gradient.
 //
-//     const Tensor y = logaddexp(tensor({1000.0}), tensor({1000.0}));  // 1000 + ln 2
+//     const Tensor y = logaddexp(tensor({1000.0}), tensor({1000.0}));  // 1000 + ln 2 = 1000.69315
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 
 // What max and min along an axis return.

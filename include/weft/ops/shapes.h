@@ -25,8 +25,8 @@ Tensor hstack(const std::vector<Tensor>& tensors);  // side by side, along axis 
 // Parts of one size along the axis, the last one smaller if needed; or parts of the given sizes, which must sum
 // to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
 //
-//     const std::vector<Tensor> by_size = split(arange(10), 3);   // parts of size 3: 3, 3, 3, 1
-//     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4, 4, 2
+//     const std::vector<Tensor> by_size = split(arange(10), 3);   // parts of size 3: 3 + 3 + 3 + 1
+//     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4 + 4 + 2
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
 // `chunks` parts of size ⌈n / chunks⌉; the last may be smaller or, as in PyTorch, missing. An empty axis
@@ -52,7 +52,8 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<i
 // `value` around x: two numbers for each axis, before and after, the last axis first, as in PyTorch. Negative
 // numbers cut.
 //
-//     const Tensor y = pad(ones({2, 3}), {1, 0, 0, 2});  // (4, 4): a column on the left, two rows below
+//     const Tensor y = pad(ones({2, 3}), {1, 0, 0, 2});  // a column on the left, two rows below
+//     // y is [[0, 1, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value = 0);
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);  // x_(i − shift), around the end
 // (n,) → (n + |offset|, n + |offset|) with x on a diagonal; (m, n) → that diagonal.

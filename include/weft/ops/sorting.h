@@ -25,7 +25,7 @@ struct [[nodiscard]] UniqueResult {
 };
 // The elements that occur in x, without a gradient.
 //
-//     const UniqueResult words = unique(tensor({{3, 1}, {3, 3}}));  // values [1, 3], counts [1, 3]
+//     const UniqueResult words = unique(tensor({{3, 1}, {3, 3}}));  // words.values [1, 3], words.counts [1, 3]
 //     const Tensor again = words.values[words.inverse];             // [[3, 1], [3, 3]]
 UniqueResult unique(const Tensor& x);
 

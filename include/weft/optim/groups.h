@@ -22,6 +22,7 @@ nn::NamedTensors numbered(const std::vector<Tensor>& parameters);
 // A group by itself:
 //
 //     const optim::ParameterGroup<optim::SGDOptions> head{model.head, {.lr = 0.1}};
+//     // head.parameters.size() is 2, head.options.lr is 0.1
 template <class Options>
 struct ParameterGroup {
     nn::NamedTensors parameters;  // names and tensors

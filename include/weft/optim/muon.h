@@ -25,12 +25,12 @@ struct MuonOptions {
 //
 //     Tensor w = zeros({2, 2});
 //     const Tensor g = eye(2);
-//     std::vector<Tensor> moments{zeros({2, 2})};  // one, because moment_names(options).size() is 1
+//     std::vector<Tensor> moments{zeros({2, 2})};  // one for each name below
 //     const optim::MuonOptions options{.lr = 0.1};
 //     optim::check(options);
 //     optim::check(options, {{"w", w}});
 //     optim::update({w, g, moments, 1}, options);
-//     const std::vector<const char*> names = optim::moment_names(options);
+//     const std::vector<const char*> names = optim::moment_names(options);  // names.size() is 1
 std::vector<const char*> moment_names(const MuonOptions& options);
 // Throws ValueError when an option is out of range.
 void check(const MuonOptions& options);

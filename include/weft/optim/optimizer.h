@@ -115,7 +115,7 @@ void check_beta(double value, const char* what);
 // Returns `lr` and, for the other groups, the rates that have the ratios of `rates` to it. ValueError unless lr
 // is finite and at least 0, or if the first of `rates` is 0 and another is not.
 //
-//     const std::vector<double> rates = optim::in_ratio({0.5, 0.25}, 0.1);  // 0.1 and 0.05
+//     const std::vector<double> rates = optim::in_ratio({0.5, 0.25}, 0.1);  // {0.1, 0.05}
 std::vector<double> in_ratio(const std::vector<double>& rates, double lr);
 
 // Returns {"momentum_buffer"} for SGD with momentum, {} without, and {"exp_avg", "exp_avg_sq"} for the others.

@@ -46,7 +46,7 @@ std::ostream& operator<<(std::ostream& out, BlockFormat format);
 // tensor: the two operations that read it, linear and embedding, widen it to float32 as they go, and it takes
 // no gradient. Its bytes never change, and copies share them. `pack` makes one of a tensor.
 //
-//     const PackedMatrix w = pack(randn({8, 64}), BlockFormat::Q4_0);  // 8 · 2 blocks of 18 bytes
+//     const PackedMatrix w = pack(randn({8, 64}), BlockFormat::Q4_0);  // w.bytes().size() is 8 · 2 · 18 = 288
 //     const Tensor y = linear(randn({3, 64}), w);                      // (3, 64) → (3, 8)
 class PackedMatrix {
 public:

@@ -17,11 +17,11 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
 // A random number generator: each draw takes the next position.
 //
 //     Rng rng(42);
-//     const Tensor w = randn({2, 3}, rng);   // takes six positions
-//     const Rng::State saved = rng.state();  // seed 42, position 6
+//     const Tensor w = randn({2, 3}, rng);   // (2, 3), takes six positions
+//     const Rng::State saved = rng.state();  // saved.seed is 42, saved.position is 6
 //     const double a = rng.uniform();
 //     rng.set_state(saved);
-//     const double b = rng.uniform();  // equals a
+//     const double b = rng.uniform();  // b == a
 class Rng {
 public:
     // All that a generator remembers.
@@ -65,11 +65,11 @@ void manual_seed(std::uint64_t seed);  // default_rng() = Rng(seed)
 //
 //     Rng rng(42);
 //     const double drawn = rng.uniform();
-//     const double again = uniform_at(42, 0);  // equals drawn
+//     const double again = uniform_at(42, 0);  // again == drawn
 //     const double bell = normal_at(42, 1);    // position 1, as rng.normal() would be now
 //     const std::int64_t die = randint_at(42, 2, 1, 7);
 //     default_rng() = Rng(42);
-//     const double first = default_rng().uniform();  // equals drawn
+//     const double first = default_rng().uniform();  // first == drawn
 double uniform_at(std::uint64_t seed, std::uint64_t position);
 // Normal, mean 0, standard deviation 1.
 double normal_at(std::uint64_t seed, std::uint64_t position);

@@ -24,8 +24,8 @@ using Ids = std::vector<std::int64_t>;  // token ids, in the order of the text
 
 // One id for each distinct character (Unicode code point) of a text, in the order of the code points.
 //
-//     const text::Characters tokenizer("hello");       // e, h, l, o
-//     const text::Ids ids = tokenizer.encode("hole");  // 1, 3, 2, 0
+//     const text::Characters tokenizer("hello");       // tokenizer.vocabulary() is "ehlo"
+//     const text::Ids ids = tokenizer.encode("hole");  // {1, 3, 2, 0}
 //     const std::string text = tokenizer.decode(ids);  // "hole"
 class Characters {
 public:
@@ -46,7 +46,7 @@ private:
 
 // One id for each of the 256 bytes, whatever the text's encoding.
 //
-//     const text::Ids ids = text::Bytes().encode("hi");  // 104, 105
+//     const text::Ids ids = text::Bytes().encode("hi");  // {104, 105}
 class Bytes {
 public:
     std::int64_t vocab_size() const { return 256; }  // V
@@ -63,9 +63,9 @@ public:
 // nor space.
 //
 //     const text::BytePairs tokenizer = text::BytePairs::train("low lower lowest", 260);
-//     const text::Ids ids = tokenizer.encode("low");  // one token, made by two merges
+//     const text::Ids ids = tokenizer.encode("low");  // made by two merges: ids.size() is 1
 //     tokenizer.save(folder);                         // vocab.json and merges.txt
-//     const text::BytePairs same = text::BytePairs::load(folder);
+//     const text::BytePairs same = text::BytePairs::load(folder);  // same.encode("low") == ids
 class BytePairs {
 public:
     inline static const std::string eos_token = "<|endoftext|>";  // ends a text
@@ -123,7 +123,7 @@ struct EncodeOptions {
 //     const auto tokenizer = text::PreTrainedTokenizer::load(folder / "tokenizer.json");
 //     const text::Ids ids = tokenizer.encode("the weft");  // as transformers' tokenizer("the weft").input_ids
 //     const std::string text = tokenizer.decode(ids);      // "the weft"
-//     const text::Ids end = tokenizer.encode("<|end|>", {.parse_special = true});  // one token
+//     const text::Ids end = tokenizer.encode("<|end|>", {.parse_special = true});  // end.size() is 1
 class PreTrainedTokenizer {
 public:
     // Reads a tokenizer.json of Hugging Face's tokenizers, and bos_token and eos_token from a

@@ -24,7 +24,8 @@ struct Batch {
 //
 //     const text::Characters tokenizer(text);
 //     training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch_size = 12, .seed = 1});
-//     const training::Batch batch = corpus.training_batch(step);              // each (12, 64)
+//     const training::Batch batch = corpus.training_batch(step);
+//     // batch.inputs (12, 64), batch.targets (12, 64)
 //     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // ()
 class Corpus {
 public:

@@ -50,14 +50,15 @@ struct PaddedSequences {
 // calls batch_first=True. ValueError for an empty list; ShapeError if they differ in more than the first size;
 // DTypeError if they differ in type.
 //
-//     const auto [x, lengths] = training::pad_sequence({ones({3}), ones({2})});  // x (2, 3), lengths 3 and 2
+//     const auto [x, lengths] = training::pad_sequence({ones({3}), ones({2})});  // x (2, 3), lengths is {3, 2}
 //     const Mask mask = Mask::padding(lengths);
 PaddedSequences pad_sequence(const std::vector<Tensor>& sequences, double padding_value = 0);
 
 // How a DataLoader makes a batch if you pass no function: samples of a TensorDataset are stacked, sequences
 // padded with 0.
 //
-//     const auto [values, lengths] = training::DefaultCollate()({ones({3}), ones({2})});  // (2, 3)
+//     const auto [values, lengths] = training::DefaultCollate()({ones({3}), ones({2})});
+//     // values (2, 3), lengths is {3, 2}
 struct DefaultCollate {
     // N tensors (…) of each sample → N tensors (B, …).
     template <std::size_t N>
@@ -85,7 +86,7 @@ struct DataLoaderOptions {
 //
 //     Rng rng(1);
 //     const training::BatchSampler sampler(5, {.batch_size = 2}, rng);
-//     const auto batches = sampler.batches(0);  // {0, 1}, {2, 3}, {4}
+//     const auto batches = sampler.batches(0);  // {{0, 1}, {2, 3}, {4}}
 class BatchSampler {
 public:
     // Draws a seed from `rng` if it shuffles.
@@ -102,17 +103,17 @@ private:
 
 // The batches of a dataset: a TensorDataset, a vector, or whatever has size() and [i].
 //
-//     const training::TensorDataset data(features, targets);  // (N, 4) and (N,)
+//     const training::TensorDataset data(features, targets);  // features (N, 4), targets (N,)
 //     training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
 //     training::DataLoader loader(data, {.batch_size = 32, .shuffle = true});
-//     for (const auto& [x, t] : loader)  // (32, 4) and (32,)
+//     for (const auto& [x, t] : loader)  // batches of 32
 //         loss = loss + cross_entropy(net(x), t);
 //
 // Sequences of different lengths are padded, and a function of yours makes batches of anything else:
 //
 //     const std::vector<Tensor> sentences{arange(3), arange(5), arange(2)};
 //     for (const auto& [ids, lengths] : training::DataLoader(sentences, {.batch_size = 2}))
-//         y = attend(embed(ids), Mask::padding(lengths));  // ids (2, 5), then (1, 2)
+//         y = attend(embed(ids), Mask::padding(lengths));  // ids of 2 × 5, then 1 × 2
 //     training::DataLoader last(sentences, {}, [](const std::vector<Tensor>& batch) { return batch[0][-1]; });
 //
 // Each range-for is a pass with a new order, which depends on the seed (drawn from `rng`) and the number of the

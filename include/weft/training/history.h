@@ -11,7 +11,7 @@ namespace weft::training {
 // What one step measured.
 //
 //     const training::Measured measured{.step = 0, .learning_rate = 1e-3, .loss = 2.3};
-//     const training::History history{{measured}};
+//     const training::History history{{measured}};  // history.mean_since_evaluation() == 2.3
 struct Measured {
     std::int64_t step = 0;                       // counted from 0
     double learning_rate = 0;                    // that the step used

@@ -15,7 +15,7 @@ namespace weft::training {
 //     const Tensor w = ones({1}).requires_grad_();
 //     optim::SGD optimizer({w}, {.lr = 0.1});
 //     const auto square = [&] { return sum(w * w); };
-//     const double last = training::minimise(optimizer, 30, square, options);  // near 0
+//     const double last = training::minimise(optimizer, 30, square, options);  // last < 1e-4
 struct MinimiseOptions {
     std::optional<optim::CosineOptions> schedule = {};  // schedule of the learning rate; constant without one
     std::int64_t print_every = 50;                      // prints every so many steps; 0 prints nothing

@@ -149,7 +149,7 @@ public:
     //
     //     viz::Plot bowl({.title = "x² + y²"});
     //     const Tensor x = arange(-10, 11, 1, float32) / 10;                    // (21,)
-    //     bowl.field(pow(x.unsqueeze(1), 2) + pow(x, 2), {-1, 1}, {-1, 1}, 5);  // (21, 21)
+    //     bowl.field(pow(x.unsqueeze(1), 2) + pow(x, 2), {-1, 1}, {-1, 1}, 5);  // 21 × 21 values
     Plot& field(const Tensor& values, std::pair<double, double> x_range, std::pair<double, double> y_range,
                 int contours = 0);
     Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a vertical line at x

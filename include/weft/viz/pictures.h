@@ -65,7 +65,7 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options = {
 // The weights of every attention that `run(input)` computes, before dropout and in order (for a GPT, layer by
 // layer), each (B, H, T, S). Empty if there is no attention.
 //
-//     const std::vector<Tensor> layers = viz::attention_weights(model, ids);  // ids (1, T) → each (1, H, T, T)
+//     const std::vector<Tensor> layers = viz::attention_weights(model, ids);  // for each (1, H, T, T)
 //     io::save_text("heads.svg", viz::attention_grid_svg(layers, {.mask = Mask::causal()}));
 //     io::save_text("head.svg", viz::attention_svg(layers[0][0][0], {.queries = {"The", "cat", "sat"}}));
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input);

@@ -13,7 +13,7 @@ namespace weft::viz {
 //
 //     viz::StorageMovie movie;
 //     movie.show("m", tensor({{1.0, 2}, {3, 4}}));
-//     const viz::StorageFrame& frame = movie.frames()[0];  // frame.memory is 1, 2, 3, 4
+//     const viz::StorageFrame& frame = movie.frames()[0];  // frame.memory is {1, 2, 3, 4}
 struct StorageFrame {
     std::string step;             // the caller's description
     Tensor tensor;                // undefined if the step threw an Error
