@@ -237,6 +237,8 @@ TEST_CASE_METHOD(Unchanged,
     lm::GPT model(
         {.vocab_size = 5, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 8, .dropout = 0.5}, rng);
     std::vector<nn::KeyValueCache> caches = model.make_caches();
+    CHECK(caches.size() == 2);
+    CHECK(caches[0].capacity() == 4);
     const Tensor two = tensor({{1, 2}}), three = tensor({{1, 2, 3}});
     model.eval();  // in training, the layers before the one that refuses have drawn their dropout
     const State all = watch(model, caches);

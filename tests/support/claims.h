@@ -143,8 +143,8 @@ inline std::vector<Entry> entries_of(const std::string& text) {
 
 // The names of the tests in tests/*.cpp.
 inline std::set<std::string> tests() {
-    static const std::regex test(R"rx(TEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+))rx"), gap(R"("\s+")"),
-        quote(R"(\\")");
+    static const std::regex test(R"rx(TEST_CASE(?:_METHOD\(\s*[\w:]+,|\()\s*((?:"(?:[^"\\]|\\.)*"\s*)+))rx"),
+        gap(R"("\s+")"), quote(R"(\\")");
     std::set<std::string> names;
     for (const fs::path& path : files_in("tests", ".cpp")) {
         const std::string source = read(path);
