@@ -1,8 +1,8 @@
 // Versions, saved values and their release, faults inside backward.
 #include <stdexcept>
 
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "tensor/array.h"
 #include "weft/core.h"
 
@@ -16,19 +16,6 @@ std::weak_ptr<Storage> watch(const Tensor& x) { return x.array().storage; }
 
 }  // namespace
 
-TEST_CASE("a saved tensor changed in place is refused at backward, naming the operation", "[autograd][fault]") {
-    const Tensor x = leaf({1, 2});
-    Tensor w = tensor({3, 4}, float64);
-    const Tensor y = sum(x * w);
-    w.add_(tensor({1, 1}, float64));
-    const auto message = message_of<GraphError>([&] { y.backward(); });
-    CHECK(contains(message, "multiply"));
-    CHECK(contains(message, "(2,)"));
-    CHECK(contains(message, "changed in place"));
-    CHECK(contains(message, "clone()"));
-    CHECK_FALSE(x.grad().defined());
-}
-
 TEST_CASE("a saved output changed in place is refused, and so is a parameter after a step",
           "[autograd][fault]") {
     const Tensor x = leaf({1, 2});
@@ -37,14 +24,14 @@ TEST_CASE("a saved output changed in place is refused, and so is a parameter aft
         const NoGrad off;
         y.mul_(2);
     }
-    CHECK(contains(message_of<GraphError>([&] { sum(y).backward(); }), "exp"));
+    refuses<GraphError>("exp", [&] { sum(y).backward(); });
     Tensor w = leaf({{1, 2}, {3, 4}});
     const Tensor z = sum(matmul(w, w));
     {
         const NoGrad off;
         w.fill_(0);
     }
-    CHECK(contains(message_of<GraphError>([&] { z.backward(); }), "matmul"));
+    refuses<GraphError>("matmul", [&] { z.backward(); });
 }
 
 TEST_CASE("what backward does not need may be changed in place", "[autograd]") {
@@ -60,35 +47,6 @@ TEST_CASE("what backward does not need may be changed in place", "[autograd]") {
     CHECK(x.grad().to_vector<double>() == std::vector<double>{1, 1});
 }
 
-TEST_CASE("in-place on a leaf that requires a gradient is refused outside NoGrad", "[autograd][fault]") {
-    Tensor x = leaf({1, 2});
-    const Tensor one = ones({2}, float64);
-    const auto version = x.version();
-    for (const auto& change :
-         std::vector<std::function<void()>>{[&] { x.add_(one); }, [&] { x.mul_(one); }, [&] { x.mul_(2); },
-                                            [&] { x.fill_(0); }, [&] { x.zero_(); }, [&] { x.copy_(one); }}) {
-        const auto message = message_of<GraphError>(change);
-        CHECK(contains(message, "leaf"));
-        CHECK(contains(message, "NoGrad"));
-    }
-    CHECK(x.to_vector<double>() == std::vector<double>{1, 2});
-    CHECK(x.version() == version);
-    const NoGrad off;
-    x.add_(one, 10);
-    CHECK(x.to_vector<double>() == std::vector<double>{11, 12});
-    CHECK(x.version() == version + 1);
-}
-
-TEST_CASE("a tensor in the graph may not be changed in place, nor written into one outside it",
-          "[autograd][fault]") {
-    const Tensor x = leaf({1, 2});
-    Tensor y = x * 2, outside = zeros({2}, float64);
-    CHECK(contains(message_of<GraphError>([&] { y.fill_(0); }), "graph"));
-    CHECK(contains(message_of<GraphError>([&] { outside.add_(x); }), "graph"));
-    CHECK(contains(message_of<GraphError>([&] { outside.copy_(y); }), "graph"));
-    CHECK(outside.to_vector<double>() == std::vector<double>{0, 0});
-}
-
 TEST_CASE("a write through a view is seen by the base, its version, and backward", "[autograd][fault]") {
     const Tensor x = leaf({{1, 2}, {3, 4}});
     Tensor base = ones({2, 2}, float64);
@@ -98,35 +56,11 @@ TEST_CASE("a write through a view is seen by the base, its version, and backward
     row.fill_(5);
     CHECK(base.to_vector<double>() == std::vector<double>{1, 1, 5, 5});
     CHECK(base.version() == version + 1);
-    CHECK(contains(message_of<GraphError>([&] { y.backward(); }), "changed in place"));
+    refuses<GraphError>("changed in place", [&] { y.backward(); });
 
     const Tensor z = sum(x[0] * base.T()[0]);  // and the other way round: a view is kept, its base changes
     base.mul_(2);
-    CHECK(contains(message_of<GraphError>([&] { z.backward(); }), "multiply"));
-}
-
-TEST_CASE("an exception inside backward leaves every gradient as it was", "[autograd][fault]") {
-    Tensor x = leaf({1}), w = leaf({2});
-    x.set_grad(tensor({5}, float64));
-    const Tensor bad = record("bad", x.detach().clone(), {x}, {}, [](const Saved&, const Tensor&) -> Grads {
-        throw std::runtime_error("the rule failed");
-    });
-    Tensor kept = w * 3;
-    kept.retain_grad();
-    const Tensor y = kept + bad;  // kept and w are reached too
-    CHECK_THROWS_WITH(y.backward(), "the rule failed");
-    CHECK(x.grad().item() == 5);
-    CHECK_FALSE(w.grad().defined());
-    CHECK_FALSE(kept.grad().defined());
-}
-
-TEST_CASE("an exception in a hook leaves every gradient as it was", "[autograd][fault]") {
-    const Tensor x = leaf({1}), w = leaf({2});
-    Tensor h = 1.0 * x;
-    h.register_hook([](const Tensor&) -> Tensor { throw std::runtime_error("the hook failed"); });
-    CHECK_THROWS_WITH((h * w).backward(), "the hook failed");
-    CHECK_FALSE(w.grad().defined());
-    CHECK_FALSE(x.grad().defined());
+    refuses<GraphError>("multiply", [&] { z.backward(); });
 }
 
 TEST_CASE("an output outlives its inputs", "[autograd][fault]") {
@@ -147,35 +81,14 @@ TEST_CASE("an output outlives its inputs", "[autograd][fault]") {
     CHECK_NOTHROW(g[0].backward());
 }
 
-TEST_CASE("a rule that returns gradients of the wrong shape, type or number is refused", "[autograd][fault]") {
-    const Tensor x = leaf({{1, 2, 3}}), w = leaf({1});
-    const auto run = [&](Vjp vjp) {
-        sum(record("mine", ones({3}, float64), {x, w}, {}, std::move(vjp))).backward();
-    };
-    auto message = message_of<ShapeError>([&] {
-        run([](const Saved&, const Tensor& dy) { return Grads{dy, {}}; });
-    });
-    CHECK(contains(message, "mine"));
-    CHECK(contains(message, "input 0"));
-    CHECK(contains(message, "(3,)"));
-    CHECK(contains(message, "(1, 3)"));
-    message = message_of<DTypeError>([&] {
-        run([](const Saved&, const Tensor&) { return Grads{{}, ones({1})}; });
-    });
-    CHECK(contains(message, "input 1"));
-    CHECK(contains(message, "float32"));
-    message = message_of<GraphError>([&] { run([](const Saved&, const Tensor& dy) { return Grads{dy}; }); });
-    CHECK(contains(message, "1 gradients for 2 inputs"));
-    CHECK_FALSE(x.grad().defined());
-    CHECK_FALSE(w.grad().defined());
-}
-
 TEST_CASE("record takes a new tensor only", "[autograd]") {
     const Tensor x = leaf({1, 2});
     const Vjp vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
-    CHECK(contains(message_of<GraphError>([&] { return record("mine", x, {x}, {}, vjp); }), "clone()"));
+    refuses<GraphError>("record needs a new tensor, but y is one of the inputs; clone() it first",
+                        [&] { return record("mine", x, {x}, {}, vjp); });
     const Tensor y = x * 2;
-    CHECK(contains(message_of<GraphError>([&] { return record("mine", y, {x}, {}, vjp); }), "NoGrad"));
+    refuses<GraphError>("record needs a new tensor, but y is already in the graph; compute it under NoGrad",
+                        [&] { return record("mine", y, {x}, {}, vjp); });
     const Tensor outside = ones({2}, float64);
     CHECK_FALSE(record("mine", ones({2}, float64), {outside}, {}, vjp).requires_grad());
 }

@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -27,15 +27,6 @@ TEST_CASE("who is a leaf and who requires a gradient", "[autograd]") {
     CHECK_FALSE(max(x, 0).indices.requires_grad());
 }
 
-TEST_CASE("a non-leaf cannot leave the graph by requires_grad_", "[autograd]") {
-    const Tensor x = leaf({1, 2});
-    Tensor y = x * x;
-    const auto message = message_of<GraphError>([&] { y.requires_grad_(false); });
-    CHECK(contains(message, "multiply"));
-    CHECK(contains(message, "detach()"));
-    CHECK(y.requires_grad());
-}
-
 TEST_CASE("a leaf taken out of the graph is used as a constant from then on", "[autograd]") {
     Tensor x = leaf({2});
     const Tensor w = leaf({3});
@@ -53,7 +44,6 @@ TEST_CASE("only leaves keep their gradient, and others when asked to", "[autogra
     CHECK(y.grad().item() == 18);
     CHECK(x.grad().item() == 108);
     CHECK_FALSE(z.grad().defined());
-    CHECK(contains(message_of<GraphError>([] { ones({1}).retain_grad(); }), "retain_grad"));
 }
 
 TEST_CASE("copies of a tensor are the same tensor", "[autograd]") {
@@ -164,75 +154,17 @@ TEST_CASE("removing a hook never removes another, whatever was removed before", 
     CHECK(b == 1);
 }
 
-TEST_CASE("a hook that returns another shape or type is refused and no gradient changes", "[autograd][hooks]") {
-    Tensor x = leaf({{1, 2}, {3, 4}});
-    x.set_grad(ones({2, 2}, float64));
-    Tensor h = x * 2;
-    const auto number = h.register_hook([](const Tensor& g) { return sum(g, 0); });
-    const auto message = message_of<ShapeError>([&] { sum(h).backward({}, true); });
-    CHECK(contains(message, "hook"));
-    CHECK(contains(message, "(2,)"));
-    CHECK(contains(message, "(2, 2)"));
-    h.remove_hook(number);
-    h.register_hook([](const Tensor& g) { return g.to(float32); });
-    CHECK(contains(message_of<DTypeError>([&] { sum(h).backward({}, true); }), "float32"));
-    CHECK(same_bits(x.grad(), ones({2, 2}, float64)));
-    CHECK(contains(message_of<GraphError>([] { ones({1}).register_hook([](const Tensor& g) { return g; }); }),
-                   "register_hook"));
-}
-
-TEST_CASE("a second backward is refused and says retain_graph; with it, it runs", "[autograd][fault]") {
-    const Tensor x = leaf({3});
-    const Tensor y = x * x;
-    y.backward();
-    CHECK(x.grad().item() == 6);
-    const auto message = message_of<GraphError>([&] { y.backward(); });
-    CHECK(contains(message, "multiply"));
-    CHECK(contains(message, "retain_graph"));
-    CHECK(x.grad().item() == 6);
-    const Tensor z = x * x;
+TEST_CASE("with retain_graph a second backward runs", "[autograd]") {
+    const Tensor x = leaf({3}), z = x * x;
     z.backward({}, true);
     z.backward();
-    CHECK(x.grad().item() == 18);
+    CHECK(x.grad().item() == 12);
 }
 
-TEST_CASE("backward from more than one element wants a seed", "[autograd][fault]") {
-    const Tensor x = leaf({1, 2, 3});
-    const auto message = message_of<GraphError>([&] { (x * x).backward(); });
-    CHECK(contains(message, "(3,)"));
-    CHECK(contains(message, "seed"));
-    CHECK_FALSE(x.grad().defined());
+TEST_CASE("backward from one element needs no seed, whatever its rank", "[autograd]") {
     const Tensor one = leaf({{4}});
-    (one * one).backward();  // one element, whatever its rank
+    (one * one).backward();
     CHECK(one.grad().at({0, 0}) == 8);
-}
-
-TEST_CASE("backward from a tensor without a graph is refused", "[autograd][fault]") {
-    const auto message = message_of<GraphError>([] { ones({}).backward(); });
-    CHECK(contains(message, "outside the graph"));
-    CHECK(contains(message, "requires_grad_()"));
-    const Tensor x = leaf({1});
-    CHECK_THROWS_AS(x.detach().backward(), GraphError);
-    const auto not_asked = message_of<GraphError>([&] { return grad({x * x}, {ones({1}, float64)}); });
-    CHECK(contains(not_asked, "input 0"));
-    CHECK(contains(not_asked, "requires_grad_()"));
-}
-
-TEST_CASE("a seed of another shape or type is refused", "[autograd][fault]") {
-    const Tensor x = leaf({{1, 2, 3}, {4, 5, 6}});
-    const Tensor y = x * 2;
-    const auto message = message_of<ShapeError>([&] { y.backward(ones({3}, float64)); });
-    CHECK(contains(message, "seed"));
-    CHECK(contains(message, "(3,)"));
-    CHECK(contains(message, "(2, 3)"));
-    CHECK(contains(message_of<DTypeError>([&] { y.backward(ones({2, 3})); }), "float32"));
-    CHECK(contains(message_of<ValueError>([&] {
-                       (void)grad({y, y}, {x}, {ones({2, 3}, float64)});
-                   }),
-                   "1 grad_outputs for 2"));
-    CHECK_FALSE(x.grad().defined());
-    y.backward(ones({2, 3}, float64));  // the graph is still whole
-    CHECK(x.grad().at({1, 2}) == 2);
 }
 
 TEST_CASE("two backwards add up exactly", "[autograd][fault]") {
@@ -248,14 +180,10 @@ TEST_CASE("two backwards add up exactly", "[autograd][fault]") {
     CHECK(same_bits(both, first + x.grad()));
 }
 
-TEST_CASE("set_grad takes what is like the tensor, and nothing else", "[autograd]") {
+TEST_CASE("set_grad takes a gradient, and none", "[autograd]") {
     Tensor x = leaf({1, 2});
     x.set_grad(tensor({3, 4}, float64));
     CHECK(x.grad().at({1}) == 4);
-    CHECK(contains(message_of<ShapeError>([&] { x.set_grad(ones({3}, float64)); }), "(3,)"));
-    CHECK(contains(message_of<DTypeError>([&] { x.set_grad(ones({2})); }), "float32"));
-    CHECK(x.grad().at({1}) == 4);
     x.set_grad({});
     CHECK_FALSE(x.grad().defined());
-    CHECK(contains(message_of<GraphError>([] { ones({1}).set_grad(ones({1})); }), "set_grad"));
 }

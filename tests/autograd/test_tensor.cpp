@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -68,13 +68,13 @@ TEST_CASE("items are read by index, negative ones from the end", "[tensor]") {
     CHECK(x.size(-1) == 3);
     CHECK(x.numel() == 6);
     CHECK(x.data<float>()[4] == 5);
-    CHECK(contains(message_of<DTypeError>([&] { x.data<double>(); }), "float32"));
-    CHECK(contains(message_of<DTypeError>([&] { x.to_vector<std::int64_t>(); }), "int64"));
-    CHECK(contains(message_of<ShapeError>([&] { x.item(); }), "(2, 3)"));
-    CHECK(contains(message_of<IndexError>([&] { x.at({1}); }), "1 indices"));
+    refuses<DTypeError>("float32", [&] { x.data<double>(); });
+    refuses<DTypeError>("int64", [&] { x.to_vector<std::int64_t>(); });
+    refuses<ShapeError>("(2, 3)", [&] { x.item(); });
+    refuses<IndexError>("1 indices", [&] { x.at({1}); });
     for (const Shape& index : {Shape{0, 3}, {2, 0}, {0, -4}, {-3, 0}})
-        CHECK(contains(message_of<IndexError>([&] { x.at(index); }), "out of range for axis"));
-    CHECK(contains(message_of<IndexError>([&] { x.size(2); }), "axis 2"));
+        refuses<IndexError>("out of range for axis", [&] { x.at(index); });
+    refuses<IndexError>("axis 2", [&] { x.size(2); });
 }
 
 TEST_CASE("to converts by C++'s rules: fractions cut off, non-zero is true", "[tensor]") {
@@ -135,14 +135,11 @@ TEST_CASE("a shape counts, compares and prints itself", "[tensor]") {
     const std::int64_t many = std::int64_t{1} << 40;
     CHECK(Shape{many, many, 0}.numel() == 0);
     CHECK(Shape{0, many, many}.numel() == 0);
-    CHECK(contains(message_of<ValueError>([&] {
-                       (void)Shape{many, many}.numel();
-                   }),
-                   "does not fit in 63 bits"));
+    refuses<ValueError>("does not fit in 63 bits", [&] { (void)Shape{many, many}.numel(); });
     CHECK(Shape{}.numel() == 1);
     CHECK(contiguous_strides({2, 3, 4}) == Strides{12, 4, 1});
     CHECK(broadcast_shapes({2, 1, 3}, {4, 1}, "test") == Shape{2, 4, 3});
-    CHECK(contains(message_of<ShapeError>([] { return zeros({1, 1, 1, 1, 1, 1, 1, 1, 1}); }), "8"));
+    refuses<ShapeError>("8", [] { return zeros({1, 1, 1, 1, 1, 1, 1, 1, 1}); });
 }
 
 TEST_CASE("tensors on two handles share values; a moved-from handle is undefined", "[tensor]") {
@@ -171,7 +168,7 @@ TEST_CASE("foreign memory is read and written where it lies", "[tensor][from_blo
     CHECK(matmul(y, eye(2, float64)).to_vector<double>() == y.to_vector<double>());
     Tensor stretched = from_blob(theirs.data(), {2, 3}, {0, 1}, {}, float64);
     CHECK(stretched.to_vector<double>() == Doubles{2, 40, -1, 2, 40, -1});
-    CHECK(contains(message_of<GraphError>([&] { stretched.fill_(0); }), "share memory"));
+    refuses<GraphError>("share memory", [&] { stretched.fill_(0); });
     bool flags[] = {true, false};
     CHECK(from_blob(flags, {2}, boolean).to_vector<bool>() == Booleans{true, false});
 }
@@ -264,9 +261,8 @@ TEST_CASE("from_blob refuses memory that a tensor cannot be, and leaves it to it
     CHECK(contains(refusal(data, {2}, {INT64_MAX / 2}), "reach further than 63 bits"));
     CHECK(contains(refusal(data, {-1}, {1}), "from_blob: negative size"));
     CHECK(contains(refusal(data, {INT64_MAX}, {0}), "overflows"));
-    CHECK(contains(message_of<ShapeError>([&] {
-                       return from_blob(data, {2, 3}, {1});
-                   }),
-                   "from_blob: strides (1,) for shape (2, 3); give one for each axis"));
+    refuses<ShapeError>("from_blob: strides (1,) for shape (2, 3); give one for each axis", [&] {
+        return from_blob(data, {2, 3}, {1});
+    });
     CHECK_FALSE(deleted);
 }

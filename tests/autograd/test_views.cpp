@@ -1,6 +1,6 @@
 // Views share storage wherever strides allow, and copy only where they must.
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -78,9 +78,7 @@ TEST_CASE("reshape of any permuted or sliced tensor has the elements in row-majo
 
 TEST_CASE("view refuses what it would have to copy, and names contiguous and reshape", "[views]") {
     const Tensor x = counted().transpose(0, 1);
-    const auto message = message_of<ShapeError>([&] { return x.view({6, 4}); });
-    for (const char* part : {"view", "(3, 2, 4)", "(6, 4)", "contiguous()", "reshape()"})
-        CHECK(contains(message, part));
+    refuses<ShapeError>("view…(3, 2, 4)…(6, 4)…contiguous()…reshape()", [&] { return x.view({6, 4}); });
     CHECK(x.view({3, 2, 2, 2}).shares_storage(x));
     CHECK(x.contiguous().view({6, 4}).shape() == Shape{6, 4});
 }
@@ -132,9 +130,7 @@ TEST_CASE("expand repeats by strides of 0 and cannot be written to", "[views]") 
     CHECK(y.strides() == Strides{0, 1});
     CHECK(y.to_vector<double>() == std::vector<double>{1, 2, 3, 1, 2, 3});
     CHECK(row.unsqueeze(-1).expand({-1, 2}).to_vector<double>() == std::vector<double>{1, 1, 2, 2, 3, 3});
-    const auto message = message_of<GraphError>([&] { y.fill_(0); });
-    CHECK(contains(message, "expanded"));
-    CHECK(contains(message, "clone()"));
+    refuses<GraphError>("expanded…clone()", [&] { y.fill_(0); });
     CHECK(row.to_vector<double>() == std::vector<double>{1, 2, 3});
     CHECK(same_bits(broadcast_to(row, {2, 3}), y));
 }

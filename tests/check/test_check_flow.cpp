@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "catch.h"
+#include "refusal.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -183,8 +183,5 @@ TEST_CASE("check_finite names the first value that is not", "[check]") {
     CHECK(message_of<ValueError>([&] {
               check::check_finite(tensor({{1, 2}, {-inf, std::nan("")}}), "loss");
           }) == "loss: -inf at (1, 0) of (2, 2) is not finite");
-    CHECK(contains(message_of<ValueError>([&] {
-                       check::check_finite(tensor({{1, 2}, {3, inf}}).T(), "x");
-                   }),
-                   "inf at (1, 1)"));
+    refuses<ValueError>("inf at (1, 1)", [&] { check::check_finite(tensor({{1, 2}, {3, inf}}).T(), "x"); });
 }

@@ -179,45 +179,34 @@ TEST_CASE("each grain of each step draws its dropout from a stream of its own", 
 TEST_CASE("DataParallel refuses what would not give one result", "[dist][refusals]") {
     dist::Group group;
     const Net net(0);
-    check_refusals<ValueError>({
-        {"0 grains", [&] { dist::DataParallel(net, group, {.grains = 0}); }},
-        {"buckets of 0 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 0}); }},
-        {"1 to 4194304 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 1 << 23}); }},
-        {"20100 elements in buckets of 1 make 20100 buckets; use larger ones, at most 16384",
-         [&] {
-             Rng rng(1);
-             dist::DataParallel(nn::Linear(200, 100, rng), group, {.bucket_elements = 1});
-         }},
-        {"the buffer running_mean", [&] { dist::DataParallel(nn::BatchNorm(3), group); }},
-    });
+    refuses<ValueError>("20100 elements in buckets of 1 make 20100 buckets; use larger ones, at most 16384",
+                        [&] {
+                            Rng rng(1);
+                            dist::DataParallel(nn::Linear(200, 100, rng), group, {.bucket_elements = 1});
+                        });
     dist::DataParallel parallel(net, group, {.grains = 2});
-    check_refusals<GraphError>(
-        {{"the loss of grain 0 does not depend on second.", [&] {
-              parallel.backward([&](std::int64_t) { return sum(net.first(ones({1, 5}))); });
-          }}});
-    check_refusals<ShapeError>({{"not one", [&] {
-                                     parallel.backward([&](std::int64_t) { return net.first(ones({1, 5})); });
-                                 }}});
+    refuses<GraphError>("the loss of grain 0 does not depend on second.", [&] {
+        parallel.backward([&](std::int64_t) { return sum(net.first(ones({1, 5}))); });
+    });
+    refuses<ShapeError>("not one", [&] {
+        parallel.backward([&](std::int64_t) { return net.first(ones({1, 5})); });
+    });
     for (const Tensor& p : net.parameters()) CHECK_FALSE(p.grad().defined());
-    check_refusals<IndexError>({
-        {"broadcast: there is no process 1; use 0 to 0", [&] { group.broadcast("text", 1); }},
-        {"Group: there is no process -1; use 0 to 0", [&] { group.host(-1); }},
-    });
-    check_refusals<DTypeError>({
-        {"bool does not add", [&] { group.all_reduce(ones({2}, boolean)); }},
-        {"all_reduce: bfloat16 stores, and arithmetic is in float32; convert it with to(float32)",
-         [&] { group.all_reduce(ones({2}, bfloat16)); }},
-    });
+    refuses<IndexError>("broadcast: there is no process 1; use 0 to 0", [&] { group.broadcast("text", 1); });
+    refuses<IndexError>("Group: there is no process -1; use 0 to 0", [&] { group.host(-1); });
+    refuses<DTypeError>(
+        "all_reduce: bfloat16 stores, and arithmetic is in float32; convert it with to(float32)",
+        [&] { group.all_reduce(ones({2}, bfloat16)); });
     CHECK_NOTHROW(parallel.backward([&](std::int64_t) { return sum(net(ones({1, 5}))); }));
 }
 
 #ifndef WEFT_PROCESSES
 TEST_CASE("without MPI a process that mpirun has started is refused", "[dist][refusals]") {
     const Environment launched("OMPI_COMM_WORLD_SIZE", "2");
-    check_refusals<Error>(
-        {{"Group: mpirun started this program (OMPI_COMM_WORLD_SIZE is set), but Weft was "
-          "built without MPI; configure it with -DWEFT_MPI=ON",
-          [] { const dist::Group group; }}});
+    refuses<Error>(
+        "Group: mpirun started this program (OMPI_COMM_WORLD_SIZE is set), but Weft was "
+        "built without MPI; configure it with -DWEFT_MPI=ON",
+        [] { const dist::Group group; });
 }
 #endif
 
@@ -239,8 +228,8 @@ TEST_CASE("a group of one process", "[dist]") {
 TEST_CASE("evaluate refuses no batches", "[dist]") {
     dist::Group group;
     const auto loss_of = [](const training::Batch& batch) { return batch.inputs; };
-    check_refusals<ValueError>({{"evaluate: there is no batch; give at least one",
-                                 [&] { (void)training::evaluate({}, loss_of, group); }}});
+    refuses<ValueError>("evaluate: there is no batch; give at least one",
+                        [&] { (void)training::evaluate({}, loss_of, group); });
 }
 
 TEST_CASE("how a process computes is the same on any number of threads, and another with other kernels",

@@ -1,6 +1,6 @@
 // Files that are no GGUF files, or break the format: each is refused by what is wrong with it.
-#include "catch.h"
 #include "gguf_writer.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -42,8 +42,8 @@ TEST_CASE("gguf: a file cut at any length is refused", "[fault][io][gguf]") {
 
 TEST_CASE("gguf: a file that is none, or of another version, is refused", "[fault][io][gguf]") {
     const Scratch scratch;
-    CHECK(contains(message_of<IoError>([&] { io::load_gguf(scratch / "none"); }), "none: no such file"));
-    CHECK(contains(message_of<IoError>([&] { io::load_gguf(scratch.folder()); }), "it is a directory"));
+    refuses<IoError>("none: no such file", [&] { io::load_gguf(scratch / "none"); });
+    refuses<IoError>("it is a directory", [&] { io::load_gguf(scratch.folder()); });
     CHECK(refusal("GGML" + std::string(20, '\0')) == "it is not a GGUF file: it does not begin with \"GGUF\"");
     GgufWriter file = small_gguf();
     for (const std::uint32_t version : {0, 1, 4}) {

@@ -2,9 +2,9 @@
 #include <bit>
 #include <fstream>
 
-#include "catch.h"
 #include "golden/golden.h"
 #include "places.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "weft/core.h"
 #include "weft/io/files.h"
@@ -169,9 +169,8 @@ TEST_CASE("npy: a file that is cut at any place, or goes on, is refused", "[io][
     CHECK(contains(refusal("PK" + whole), "it does not begin like an .npy file"));
     CHECK(contains(refusal(std::string("\x93NUMPY\x02\0\xff\xff\xff\x7f", 12)),
                    "claims 2147483647 bytes, and 0"));
-    CHECK(contains(message_of<IoError>([] { return io::load_npy("/no/such.npy"); }),
-                   "/no/such.npy: no such file"));
-    CHECK(contains(message_of<IoError>([] { return io::load_npy("/tmp"); }), "/tmp: it is a directory"));
+    refuses<IoError>("/no/such.npy: no such file", [] { return io::load_npy("/no/such.npy"); });
+    refuses<IoError>("/tmp: it is a directory", [] { return io::load_npy("/tmp"); });
 }
 
 TEST_CASE("npy: sizes are compared with the file before anything is allocated", "[io][npy]") {

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "catch.h"
 #include "golden/golden.h"
 #include "places.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "weft/core.h"
 #include "weft/io/files.h"
@@ -74,8 +74,8 @@ TEST_CASE("safetensors: every type, shape and the metadata come back as they wer
     CHECK(read.at("ids").to_vector<std::int64_t>() == ids.to_vector<std::int64_t>());
     CHECK(read.at("mask").to_vector<bool>() == mask.to_vector<bool>());
     CHECK(read.at("nothing").shape() == Shape{0, 5});
-    CHECK(contains(message_of<IndexError>([&] { read.at("other"); }), "no tensor \"other\""));
-    CHECK(contains(message_of<IndexError>([&] { read.meta("other"); }), "no metadata \"other\""));
+    refuses<IndexError>("no tensor \"other\"", [&] { read.at("other"); });
+    refuses<IndexError>("no metadata \"other\"", [&] { read.meta("other"); });
 }
 
 TEST_CASE("safetensors: the bytes are those of the format", "[io]") {
@@ -127,32 +127,10 @@ TEST_CASE("safetensors: a weight that is not a number is read as it is", "[fault
     CHECK(std::isinf(x[1]));
 }
 
-TEST_CASE("safetensors: names that clash are refused and no file is written", "[io]") {
-    const Scratch scratch;
-    const fs::path path = scratch / "a";
-    CHECK(contains(message_of<ValueError>([&] {
-                       io::save_safetensors(path, {{"x", zeros({1})}, {"x", zeros({1})}});
-                   }),
-                   "\"x\" is taken"));
-    CHECK(contains(message_of<ValueError>([&] {
-                       io::save_safetensors(path, {{"__metadata__", zeros({1})}});
-                   }),
-                   "is taken"));
-    CHECK(contains(message_of<ValueError>([&] {
-                       io::save_safetensors(path, {{"x", zeros({1})}}, {{"k", "\xff"}});
-                   }),
-                   "not UTF-8"));
-    CHECK(fs::is_empty(scratch.folder()));
-}
-
 TEST_CASE("safetensors: a missing file, or a folder, is refused", "[fault][io]") {
     const Scratch scratch;
-    CHECK(contains(message_of<IoError>([&] { io::load_safetensors(scratch / "none"); }), "none: no such file"));
-    CHECK(contains(message_of<IoError>([&] { io::load_safetensors(scratch.folder()); }), "it is a directory"));
-    CHECK(contains(message_of<IoError>([&] { io::save_safetensors(scratch.folder(), {}); }),
-                   "it is a directory"));
-    CHECK(contains(message_of<IoError>([&] { io::save_safetensors(scratch / "none/a", {}); }),
-                   "No such file or directory"));
+    refuses<IoError>("none: no such file", [&] { io::load_safetensors(scratch / "none"); });
+    refuses<IoError>("it is a directory", [&] { io::load_safetensors(scratch.folder()); });
 }
 
 TEST_CASE("safetensors: a file shorter than it claims is refused at every length", "[fault][io]") {
@@ -238,15 +216,6 @@ TEST_CASE("safetensors: offsets that do not cover the values exactly once are re
                    "neither 0 nor 1"));
 }
 
-TEST_CASE("a write that fails leaves the old file and nothing else", "[io]") {
-    const Scratch scratch;
-    io::save_safetensors(scratch / "a", {{"x", zeros({2})}});
-    const std::string before = io::load_text(scratch / "a");
-    CHECK_THROWS_AS(io::save_safetensors(scratch / "a", {{"x", zeros({2})}, {"y", Tensor()}}), GraphError);
-    CHECK(io::load_text(scratch / "a") == before);
-    CHECK(std::distance(fs::directory_iterator(scratch.folder()), {}) == 1);
-}
-
 TEST_CASE("a module saved to a file is loaded with the same bits, tied weights and buffers too", "[io][nn]") {
     const Scratch scratch;
     const fs::path path = scratch / "gpt.safetensors";
@@ -272,15 +241,15 @@ TEST_CASE("load refuses a file that does not fit the module, and changes nothing
     const auto file = [&](const io::NamedTensors& tensors) { io::save_safetensors(path, tensors); };
     const auto load = [&] { io::load(net, path); };
 
-    CHECK(contains(message_of<IoError>(load), "no such file"));
+    refuses<IoError>("no such file", load);
     file({{"weight", weight}});
-    CHECK(contains(message_of<ValueError>(load), "missing: bias (2,)"));
+    refuses<ValueError>("missing: bias (2,)", load);
     file({{"weight", weight}, {"bias", bias}, {"scale", bias}});
-    CHECK(contains(message_of<ValueError>(load), "unexpected: scale (2,)"));
+    refuses<ValueError>("unexpected: scale (2,)", load);
     file({{"weight", weight.T()}, {"bias", bias}});
-    CHECK(contains(message_of<ShapeError>(load), "weight: shape (3, 2), but the module's is (2, 3)"));
+    refuses<ShapeError>("weight: shape (3, 2), but the module's is (2, 3)", load);
     file({{"weight", weight}, {"bias", bias.to(float64)}});
-    CHECK(contains(message_of<DTypeError>(load), "bias: float64, but the module's is float32"));
+    refuses<DTypeError>("bias: float64, but the module's is float32", load);
     io::save_text(path, "not a safetensors file");
     CHECK_THROWS_AS(load(), IoError);
     CHECK(net.weight.to_vector<float>() == before);
@@ -288,5 +257,4 @@ TEST_CASE("load refuses a file that does not fit the module, and changes nothing
     file({{"weight", weight}, {"scale", bias}});
     io::load(net, path, /*strict=*/false);
     CHECK(all(net.weight == 1));
-    CHECK_THROWS_AS(io::save(net, scratch / "no folder" / "net.safetensors"), IoError);
 }

@@ -67,10 +67,10 @@ TEST_CASE("a folder without a checkpoint is refused with the files that were loo
     CHECK(message_of<IoError>(load) ==
           "cannot read " + scratch.folder().string() +
               ": it has neither model.safetensors nor model.safetensors.index.json");
-    CHECK(contains(message_of<IoError>([&] { io::load_sharded_checkpoint(scratch / "none"); }),
-                   "none: it has neither model.safetensors nor"));
+    refuses<IoError>("none: it has neither model.safetensors nor",
+                     [&] { io::load_sharded_checkpoint(scratch / "none"); });
     io::save_text(scratch / "model.safetensors", "");
-    CHECK(contains(message_of<IoError>(load), "model.safetensors: it has 0 bytes"));
+    refuses<IoError>("model.safetensors: it has 0 bytes", load);
 }
 
 TEST_CASE("an index that is not one, or leads out of its folder, is refused", "[fault][io]") {

@@ -61,13 +61,12 @@ TEST_CASE("a model's own template is known by its special tokens, with its own m
     CHECK(lm::ChatTemplate::of("… '<|start_header_id|>' …").name() == "llama3");
     CHECK(lm::ChatTemplate::of("… '<start_of_turn>' …").name() == "gemma");
     CHECK(lm::ChatTemplate::of("… '[INST] ' …").name() == "mistral");
-    check_refusals<ValueError>({
-        {"the model's template is none that Weft knows; name the one to use: chatml, llama3, gemma or mistral",
-         [] { (void)lm::ChatTemplate::of("{{ messages }}"); }},
-        {"none that Weft knows", [] { (void)lm::ChatTemplate::of("<|im_start|> [INST]"); }},
-        {"\"alpaca\" is none of chatml, llama3, gemma or mistral",
-         [] { (void)lm::ChatTemplate::named("alpaca"); }},
-    });
+    refuses<ValueError>(
+        "the model's template is none that Weft knows; name the one to use: chatml, llama3, gemma or mistral",
+        [] { (void)lm::ChatTemplate::of("{{ messages }}"); });
+    refuses<ValueError>("none that Weft knows", [] { (void)lm::ChatTemplate::of("<|im_start|> [INST]"); });
+    refuses<ValueError>("\"alpaca\" is none of chatml, llama3, gemma or mistral",
+                        [] { (void)lm::ChatTemplate::named("alpaca"); });
 }
 
 TEST_CASE("a chat's texts are text, its answers the ids that were generated", "[lm][chat]") {
@@ -94,15 +93,11 @@ TEST_CASE("a chat's texts are text, its answers the ids that were generated", "[
     CHECK(
         Ids(two.begin() + static_cast<std::ptrdiff_t>(one.size()), two.end()) ==
         join({odd, end, plain("\n"), start, plain("user\nb"), end, plain("\n"), start, plain("assistant\n")}));
-    check_refusals<ValueError>({
-        {"the tokeniser has no token <|begin_of_text|>, which llama3 needs",
-         [&] {
-             (void)lm::ChatTemplate::named("llama3").encode(tokenizer, {{"user", "a"}});
-         }},
-        {"a role \"tool\"; roles are system, user and assistant",
-         [&] {
-             (void)form.encode(tokenizer, {{"tool", "a"}});
-         }},
+    refuses<ValueError>("the tokeniser has no token <|begin_of_text|>, which llama3 needs", [&] {
+        (void)lm::ChatTemplate::named("llama3").encode(tokenizer, {{"user", "a"}});
+    });
+    refuses<ValueError>("a role \"tool\"; roles are system, user and assistant", [&] {
+        (void)form.encode(tokenizer, {{"tool", "a"}});
     });
 }
 
@@ -130,10 +125,11 @@ TEST_CASE("the log-likelihood of a text counts each token once, whatever the win
     const lm::Likelihood short_ones = lm::log_likelihood(model, ids, 6, 4);
     CHECK(short_ones.tokens == 14);
     CHECK(short_ones.nats == Approx(windows).epsilon(1e-12));
-    check_refusals<ValueError>({
-        {"log_likelihood: 1 tokens; the first is given", [&] { (void)lm::log_likelihood(model, {1}); }},
-        {"a window of 21 tokens; use 2 to 20", [&] { (void)lm::log_likelihood(model, ids, 21); }},
-        {"a stride of 6 tokens; use 1 to 5", [&] { (void)lm::log_likelihood(model, ids, 6, 6); }},
-    });
-    check_refusals<IndexError>({{"17", [&] { (void)lm::log_likelihood(model, {1, 17, 2}); }}});
+    refuses<ValueError>("log_likelihood: 1 tokens; the first is given",
+                        [&] { (void)lm::log_likelihood(model, {1}); });
+    refuses<ValueError>("a window of 21 tokens; use 2 to 20",
+                        [&] { (void)lm::log_likelihood(model, ids, 21); });
+    refuses<ValueError>("a stride of 6 tokens; use 1 to 5",
+                        [&] { (void)lm::log_likelihood(model, ids, 6, 6); });
+    refuses<IndexError>("17", [&] { (void)lm::log_likelihood(model, {1, 17, 2}); });
 }

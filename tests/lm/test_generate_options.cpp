@@ -115,24 +115,20 @@ TEST_CASE("prompts of several lengths give together what each gives alone", "[lm
         CHECK(lm::generate_batch(model, prompts, many)[1] == lm::generate(model, prompts[1], many));
     }
     const lm::LanguageModel model = model_of();
-    check_refusals<ValueError>({
-        {"generate_batch: there are no prompts", [&] { (void)lm::generate_batch(model, {}, options); }},
-        {"generate_batch: a prompt is empty",
-         [&] {
-             (void)lm::generate_batch(model, {{1}, {}}, options);
-         }},
-        {"generate: a PromptCache is of one prompt, not of 2",
-         [&] {
-             lm::PromptCache kept;
-             (void)lm::generate_batch(model, {{1}, {2}}, {.kept = &kept});
-         }},
-        {"takes no attention_mask",
-         [&] {
-             const lm::LanguageModel plain = gpt;
-             auto caches = plain.make_caches();
-             const NoGrad off;
-             (void)plain.last_logits(tensor({{1, 2}}), caches, ones({1, 2}, boolean));
-         }},
+    refuses<ValueError>("generate_batch: there are no prompts",
+                        [&] { (void)lm::generate_batch(model, {}, options); });
+    refuses<ValueError>("generate_batch: a prompt is empty", [&] {
+        (void)lm::generate_batch(model, {{1}, {}}, options);
+    });
+    refuses<ValueError>("generate: a PromptCache is of one prompt, not of 2", [&] {
+        lm::PromptCache kept;
+        (void)lm::generate_batch(model, {{1}, {2}}, {.kept = &kept});
+    });
+    refuses<ValueError>("takes no attention_mask", [&] {
+        const lm::LanguageModel plain = gpt;
+        auto caches = plain.make_caches();
+        const NoGrad off;
+        (void)plain.last_logits(tensor({{1, 2}}), caches, ones({1, 2}, boolean));
     });
 }
 
@@ -169,12 +165,10 @@ TEST_CASE("a repetition penalty, end ids and a function of the logits act on wha
     };
     CHECK(lm::generate(model, prompt, {.max_new_tokens = 3, .logits = only(8)}) == Ids{8, 8, 8});
     CHECK(lm::generate(model, prompt, {.max_new_tokens = 3, .end_ids = {5, 8}, .logits = only(8)}) == Ids{8});
-    check_refusals<ValueError>({
-        {"repetition_penalty must be finite and above 0, not 0",
-         [&] { (void)lm::generate(model, prompt, {.repetition_penalty = 0}); }},
-        {"min_p must be at least 0 (all) and at most 1, not 2",
-         [&] { (void)lm::sample(ones({3}), {.min_p = 2}); }},
-    });
+    refuses<ValueError>("repetition_penalty must be finite and above 0, not 0",
+                        [&] { (void)lm::generate(model, prompt, {.repetition_penalty = 0}); });
+    refuses<ValueError>("min_p must be at least 0 (all) and at most 1, not 2",
+                        [&] { (void)lm::sample(ones({3}), {.min_p = 2}); });
 }
 
 TEST_CASE("min_p keeps what is likely enough beside the likeliest", "[lm][generate]") {

@@ -1,5 +1,5 @@
 // logit_lens, head_effects and patch_effects, against passes with hooks set by hand.
-#include "catch.h"
+#include "refusal.h"
 #include "source.h"
 #include "weft/lm.h"
 
@@ -189,29 +189,21 @@ TEST_CASE("looking inside works on a published model's types and on a GPT's weig
 
 TEST_CASE("what looking inside refuses", "[lm][fault]") {
     const lm::Decoder model = small();
-    const auto message_of = [](const auto& call) -> std::string {
-        try {
-            call();
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "nothing was thrown";
-    };
-    CHECK_THROWS_AS(lm::logit_lens(model, {}), ValueError);
-    CHECK(message_of([&] { lm::logit_lens(model, {}); }) == "logit_lens: there are no ids; give at least one");
-    CHECK_THROWS_AS(lm::head_effects(model, {}, 1), ValueError);
-    CHECK_THROWS_AS(lm::patch_effects(model, {}, {}, 1, 2), ValueError);
-    CHECK_THROWS_AS(lm::head_effects(model, first, V), IndexError);
-    CHECK(message_of([&] { lm::head_effects(model, first, -1); }) ==
-          "head_effects: token -1 is out of range for a vocabulary of 11");
-    CHECK_THROWS_AS(lm::patch_effects(model, first, second, 0, V), IndexError);
-    CHECK_THROWS_AS(lm::patch_effects(model, first, {1, 2}, 0, 1), ValueError);
-    CHECK(message_of([&] {
-              lm::patch_effects(model, first, {1, 2}, 0, 1);
-          }) ==
-          "patch_effects: prompts of 5 and of 2 tokens; use two of one length, so that positions correspond");
-    CHECK(message_of([&] { lm::patch_effects(model, first, second, 4, 4); }) ==
-          "patch_effects: the logits of tokens 4 and 4 differ by as much after either prompt; use tokens whose "
-          "order changes");
-    CHECK_THROWS_AS(lm::patch_effects(model, first, first, 0, 1), ValueError);
+    refuses<ValueError>("logit_lens: there are no ids; give at least one", [&] { lm::logit_lens(model, {}); });
+    refuses<ValueError>("", [&] { lm::head_effects(model, {}, 1); });
+    refuses<ValueError>("", [&] { lm::patch_effects(model, {}, {}, 1, 2); });
+    refuses<IndexError>("", [&] { lm::head_effects(model, first, V); });
+    refuses<IndexError>("head_effects: token -1 is out of range for a vocabulary of 11",
+                        [&] { lm::head_effects(model, first, -1); });
+    refuses<IndexError>("", [&] { lm::patch_effects(model, first, second, 0, V); });
+    refuses<ValueError>(
+        "patch_effects: prompts of 5 and of 2 tokens; use two of one length, so that positions correspond",
+        [&] {
+            lm::patch_effects(model, first, {1, 2}, 0, 1);
+        });
+    refuses<ValueError>(
+        "patch_effects: the logits of tokens 4 and 4 differ by as much after either prompt; use tokens whose "
+        "order changes",
+        [&] { lm::patch_effects(model, first, second, 4, 4); });
+    refuses<ValueError>("", [&] { lm::patch_effects(model, first, first, 0, 1); });
 }

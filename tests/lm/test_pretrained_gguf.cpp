@@ -211,39 +211,35 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
             (void)lm::pretrained_config(file);
         };
     };
-    check_refusals<IoError>({
-        {"its architecture is \"mamba\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2",
-         refusal("general.architecture", std::string("mamba"))},
-        {"llama.block_count is 0, not a whole number in 1 …", refusal("llama.block_count", std::int64_t{0})},
-        {"llama.rope.scaling.type is \"longrope\"",
-         refusal("llama.rope.scaling.type", std::string("longrope"))},
-        {"llama.rope.dimension_count is 4, and heads are 6 wide",
-         refusal("llama.rope.dimension_count", std::int64_t{4})},
-        {"it has no matrix token_embd.weight",
-         [] {
-             io::Gguf file;
-             file.metadata = io::GgufMetadata("f", {{"general.architecture", std::string("llama")}});
-             (void)lm::pretrained_config(file);
-         }},
-        {"missing: norm.weight (16,)",
-         [&] {
-             const Scratch scratch;
-             GgufWriter file;
-             const io::Gguf read = load_bytes(written("llama", model).bytes());
-             for (const auto& [key, value] : read.metadata.values()) file.add(key, value);
-             for (const auto& [name, x] : read.tensors)
-                 if (name != "output_norm.weight") file.add(name, x);
-             io::save_text(scratch / "g", file.bytes());
-             (void)lm::load_pretrained(scratch / "g");
-         }},
-        {"rope_freqs.weight does not have 3 numbers",
-         [&] {
-             const Scratch scratch;
-             GgufWriter file = written("llama", model);
-             file.add("rope_freqs.weight", ones({2}));
-             io::save_text(scratch / "f", file.bytes());
-             (void)lm::load_pretrained(scratch / "f");
-         }},
+    refuses<IoError>("its architecture is \"mamba\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2",
+                     refusal("general.architecture", std::string("mamba")));
+    refuses<IoError>("llama.block_count is 0, not a whole number in 1 …",
+                     refusal("llama.block_count", std::int64_t{0}));
+    refuses<IoError>("llama.rope.scaling.type is \"longrope\"",
+                     refusal("llama.rope.scaling.type", std::string("longrope")));
+    refuses<IoError>("llama.rope.dimension_count is 4, and heads are 6 wide",
+                     refusal("llama.rope.dimension_count", std::int64_t{4}));
+    refuses<IoError>("it has no matrix token_embd.weight", [] {
+        io::Gguf file;
+        file.metadata = io::GgufMetadata("f", {{"general.architecture", std::string("llama")}});
+        (void)lm::pretrained_config(file);
+    });
+    refuses<IoError>("missing: norm.weight (16,)", [&] {
+        const Scratch scratch;
+        GgufWriter file;
+        const io::Gguf read = load_bytes(written("llama", model).bytes());
+        for (const auto& [key, value] : read.metadata.values()) file.add(key, value);
+        for (const auto& [name, x] : read.tensors)
+            if (name != "output_norm.weight") file.add(name, x);
+        io::save_text(scratch / "g", file.bytes());
+        (void)lm::load_pretrained(scratch / "g");
+    });
+    refuses<IoError>("rope_freqs.weight does not have 3 numbers", [&] {
+        const Scratch scratch;
+        GgufWriter file = written("llama", model);
+        file.add("rope_freqs.weight", ones({2}));
+        io::save_text(scratch / "f", file.bytes());
+        (void)lm::load_pretrained(scratch / "f");
     });
     // Llama 3's scaling as numbers that divide the rates of the pairs; linear and yarn by their keys.
     GgufWriter scaled = written("llama", model);

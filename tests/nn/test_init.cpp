@@ -1,7 +1,7 @@
 // nn::init: bounds by formula, moments within their error, and orthogonality.
 #include <cmath>
 
-#include "catch.h"
+#include "refusal.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -140,34 +140,4 @@ TEST_CASE(
     CHECK(largest(normal_(zeros({2, 2}), 5, 1, none)) == 0);
     CHECK(xavier_normal_(zeros({0, 3})).numel() == 0);
     CHECK(orthogonal_(zeros({0, 3})).numel() == 0);
-}
-
-TEST_CASE("initial values refuse vectors, integers and numbers that make no distribution", "[nn]") {
-    using namespace nn::init;
-    Tensor w = ones({2, 3}), v = ones({3}), ids = zeros({2, 3}, int64);
-    const std::function<void(const Tensor&)> of_matrices[] = {
-        [](const Tensor& x) { xavier_uniform_(x); }, [](const Tensor& x) { xavier_normal_(x); },
-        [](const Tensor& x) { kaiming_uniform_(x); }, [](const Tensor& x) { kaiming_normal_(x); },
-        [](const Tensor& x) { orthogonal_(x); }};
-    for (const auto& fill : of_matrices) {
-        CHECK(contains(message_of<ShapeError>([&] { fill(v); }),
-                       "x (3,) has no inputs and outputs; give a weight"));
-        CHECK(contains(message_of<DTypeError>([&] { fill(ids); }),
-                       "x is int64; fill a float32 or float64 tensor"));
-    }
-    const auto refused = [&](const auto& call, const std::string& part) {
-        CHECK(contains(message_of<ValueError>(call), part));
-        CHECK(w.to_vector<float>() == std::vector<float>(6, 1));
-    };
-    refused([&] { uniform_(w, 1, 0); }, "uniform_: low 1 and high 0 must be finite, and low at most high");
-    refused([&] { uniform_(w, 0, INFINITY); }, "high inf");
-    refused([&] { normal_(w, NAN); }, "normal_: mean must be finite, not nan");
-    refused([&] { normal_(w, 0, -1); }, "normal_: std must be finite and at least 0, not -1");
-    refused([&] { trunc_normal_(w, 0, 1, 4, 5); },
-            "fewer than one in a hundred numbers of mean 0 and std 1 are in [4, 5]");
-    refused([&] { trunc_normal_(w, 0, -1); }, "std must be");
-    refused([&] { trunc_normal_(w, NAN, 1); }, "trunc_normal_");
-    refused([&] { xavier_normal_(w, -1); }, "xavier_normal_: gain must be finite and at least 0, not -1");
-    refused([&] { orthogonal_(w, INFINITY); }, "orthogonal_: gain must be");
-    refused([&] { kaiming_normal_(w, {.a = NAN}); }, "kaiming_normal_: a must be finite, not nan");
 }

@@ -1,6 +1,6 @@
 // Mixture of experts: values, gradients, work, the balancing loss and what is refused.
 // B batch, T tokens, C = d_model, E experts, F = dim_feedforward.
-#include "catch.h"
+#include "refusal.h"
 #include "source.h"
 #include "weft/weft.h"
 
@@ -117,24 +117,11 @@ TEST_CASE("one gate divided by its sum is 1, and the router learns nothing from 
     }
 }
 
-TEST_CASE("a mixture that cannot be is refused with its numbers, and so are tokens that do not fit",
-          "[nn][moe]") {
+TEST_CASE("a mixture refuses tokens that do not fit, and takes none", "[nn][moe]") {
     Rng rng(1);
-    using Options = nn::MixtureOfExpertsOptions;
-    const auto refusal = [&](const Options& options, std::int64_t d_model = C) {
-        return message_of<ValueError>([&] { nn::MixtureOfExperts(d_model, rng, options); });
-    };
-    CHECK(refusal({.num_experts = 0}) == "MixtureOfExperts: num_experts must be at least 1, not 0");
-    CHECK(refusal({.top_k = 0}) == "MixtureOfExperts: top_k is 0; use 1 to num_experts, 8");
-    CHECK(refusal({.num_experts = 2, .top_k = 3}) == "MixtureOfExperts: top_k is 3; use 1 to num_experts, 2");
-    CHECK(refusal({}, 0) == "MixtureOfExperts: d_model must be at least 1, not 0");
-    CHECK(refusal({.dim_feedforward = -1}) == "GatedMLP: dim_feedforward must be at least 1, not -1");
     const nn::MixtureOfExperts moe(C, rng);
     // 4 · 3 numbers would make two tokens of 6
-    CHECK(contains(message_of<ShapeError>([&] {
-                       return moe(ones({4, 3}));
-                   }),
-                   "MixtureOfExperts.gate: linear: "));
+    refuses<ShapeError>("MixtureOfExperts.gate: linear: ", [&] { return moe(ones({4, 3})); });
     CHECK(moe(ones({0, C})).shape() == Shape{0, C});
     CHECK(moe(ones({C})).shape() == Shape{C});
     CHECK(moe.state_dict()[0].first == "gate.weight");

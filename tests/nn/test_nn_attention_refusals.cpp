@@ -8,26 +8,6 @@ using namespace attention_forms;
 using source::random;
 using source::same_bits;
 
-TEST_CASE("heads that do not divide d_model are refused at construction, in every module", "[nn][fault]") {
-    Rng rng(1);
-    const std::pair<std::int64_t, std::int64_t> sizes[] = {{8, 3}, {8, 0}, {8, -2}, {0, 1}, {-8, 2}, {4, 8}};
-    for (const auto& [d_model, num_heads] : sizes) {
-        const std::string numbers = "d_model " + std::to_string(d_model) + " does not divide into " +
-                                    std::to_string(num_heads) + " heads; both must be at least 1";
-        const auto refused = [&, C = d_model, H = num_heads](const char* module, const auto& make) {
-            INFO(module << ": " << numbers);
-            const std::string message = message_of<ValueError>([&] { make(C, H); });
-            CHECK(message.starts_with(std::string(module) + ": "));
-            CHECK(contains(message, numbers));
-        };
-        refused("MultiHeadAttention", [&](auto C, auto H) { nn::MultiHeadAttention(C, H, rng); });
-        refused("MultiHeadAttention",
-                [&](auto C, auto H) { nn::MultiHeadAttention(C, H, rng, {.fused = false}); });
-        refused("CausalMultiHeadAttention", [&](auto C, auto H) { nn::CausalMultiHeadAttention(C, H, rng); });
-        refused("GPT", [&](auto C, auto H) { lm::GPT({.num_heads = H, .d_model = C}, rng); });
-    }
-}
-
 TEST_CASE("in every causal form of attention, more tokens than max_seq_len are refused, never cut",
           "[nn][fault]") {
     for_each_form(
@@ -83,17 +63,8 @@ TEST_CASE("every form refuses tokens of another width, rank or type by name", "[
     });
 }
 
-TEST_CASE("dropout outside [0, 1) is refused; 0 is the identity, bit for bit, also in training",
-          "[nn][fault]") {
+TEST_CASE("dropout of 0 is the identity, bit for bit, also in training", "[nn][fault]") {
     Rng rng(1);
-    for (const double p : {1.0, -0.1, 1.5, double(NAN)}) {
-        for (const std::string& message :
-             {message_of<ValueError>([&] { nn::MultiHeadAttention(C, H, rng, {.dropout = p}); }),
-              message_of<ValueError>(
-                  [&] { nn::MultiHeadAttention(C, H, rng, {.fused = false, .dropout = p}); }),
-              message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.dropout = p}); })})
-            CHECK(contains(message, "at least 0 and below 1, not " + to_chars(p)));
-    }
     nn::MultiHeadAttention a(C, H, rng, {.dropout = 0});
     nn::CausalMultiHeadAttention b(C, H, rng, {.dropout = 0});
     const Tensor x = random({B, T, C}, 1, float32), trained = a(x).detach(), trained_causal = b(x).detach();

@@ -1,6 +1,6 @@
 // Fused and separate projections become each other.
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -60,18 +60,16 @@ TEST_CASE("states that cannot be fused or separated are refused by name", "[nn][
     CHECK(contains(fused({{"W_k.weight", w}}), "there without 'W_q.weight'; add it"));
     CHECK(contains(fused({{"W_q.weight", w}, {"W_k.weight", w}, {"W_v.weight", w}, {"W_qkv.weight", w}}),
                    "'W_qkv.weight' are there"));
-    CHECK(contains(message_of<ShapeError>([&] {
-                       nn::fused_state({{"W_q.weight", w}, {"W_k.weight", zeros({4, 3})}, {"W_v.weight", w}});
-                   }),
-                   "'W_q.weight' (4, 4) and its key or value of (4, 3) read tokens of different widths"));
-    CHECK(contains(message_of<ShapeError>([&] {
-                       nn::separate_state({{"b.W_qkv.weight", w}});
-                   }),
-                   "'b.W_qkv.weight' (4, 4) has 4 rows, not three equal parts"));
-    CHECK(contains(message_of<ShapeError>([&] {
-                       nn::separate_state({{"W_qkv.weight", w}}, {2, 1, 2});
-                   }),
-                   "has 4 rows, not 2 + 1 + 2"));
+    refuses<ShapeError>(
+        "'W_q.weight' (4, 4) and its key or value of (4, 3) read tokens of different widths", [&] {
+            nn::fused_state({{"W_q.weight", w}, {"W_k.weight", zeros({4, 3})}, {"W_v.weight", w}});
+        });
+    refuses<ShapeError>("'b.W_qkv.weight' (4, 4) has 4 rows, not three equal parts", [&] {
+        nn::separate_state({{"b.W_qkv.weight", w}});
+    });
+    refuses<ShapeError>("has 4 rows, not 2 + 1 + 2", [&] {
+        nn::separate_state({{"W_qkv.weight", w}}, {2, 1, 2});
+    });
     CHECK_THROWS_AS(nn::separate_state({{"W_qkv.weight", w}}, {4}), ValueError);
     CHECK_THROWS_AS(nn::separate_state({{"W_qkv.weight", w}}, {4, 1, -1}), ValueError);
 }

@@ -1,6 +1,6 @@
 // MultiHeadAttention beyond the usual sizes: grouped heads, widths of their own, biases, masks of each sample,
 // against the textbook's sum over heads.
-#include "catch.h"
+#include "refusal.h"
 #include "source.h"
 
 using namespace weft;
@@ -146,44 +146,5 @@ TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of
     CHECK(source::same_bits(q, nn::split_heads(qkv.slice(2, 0, 12), 4)));
     CHECK(source::same_bits(k, nn::split_heads(qkv.slice(2, 12, 18), 2)));
     CHECK(source::same_bits(v, nn::split_heads(qkv.slice(2, 18, 24), 2)));
-    CHECK(contains(message_of<ShapeError>([&] { nn::split_qkv(qkv, 4, 3); }),
-                   "(2, 4, 24) does not divide into 10"));
-}
-
-TEST_CASE("sizes that make no attention are refused at construction with their numbers", "[nn][attention]") {
-    Rng rng(1);
-    struct Case {
-        nn::AttentionConfig options;
-        const char* message;
-    };
-    const Case cases[] = {
-        {{.num_kv_heads = 4},
-         "6 query heads cannot share 4 key-value heads; num_kv_heads must divide num_heads"},
-        {{.num_kv_heads = 12}, "6 query heads cannot share 12 key-value heads"},
-        {{.num_kv_heads = -1}, "cannot share -1 key-value heads"},
-        {{.d_k = -2}, "d_k must be at least 1, or 0 for the default, not -2"},
-        {{.d_v = -3}, "d_v must be at least 1"},
-        {{.fused = false, .kdim = -7}, "kdim must be at least 1"},
-        {{.fused = false, .vdim = -8}, "vdim must be at least 1"},
-        {{.kdim = 7}, "d_model is 12, kdim 7 and vdim 12; set fused = false"},
-        {{.vdim = 9}, "d_model is 12, kdim 12 and vdim 9; set fused = false"},
-        {{.dropout = 1}, "below 1, not 1"},
-        {{.d_k = 3, .rotary_base = 10000}, "d_k is 3; it must be even"},
-    };
-    for (const auto& [options, message] : cases) {
-        INFO(message);
-        const std::string found =
-            message_of<ValueError>([&, o = options] { nn::MultiHeadAttention(C, H, rng, o); });
-        CHECK(found.starts_with("MultiHeadAttention: "));
-        CHECK(contains(found, message));
-    }
-    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(10, 3, rng, {.d_k = 4}); }),
-                   "d_model 10 does not divide into 3 heads"));
-    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(10, 0, rng, {.d_k = 4, .d_v = 4}); }),
-                   "0 heads"));
-    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(0, 2, rng, {.d_k = 4, .d_v = 4}); }),
-                   "d_model 0"));
-    CHECK(
-        contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.num_kv_heads = 5}); }),
-                 "CausalMultiHeadAttention: 6 query heads cannot share 5 key-value heads"));
+    refuses<ShapeError>("(2, 4, 24) does not divide into 10", [&] { nn::split_qkv(qkv, 4, 3); });
 }

@@ -1,7 +1,7 @@
 // The small layers: numbers by hand, first values, refusals.
 #include <cmath>
 
-#include "catch.h"
+#include "refusal.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -20,7 +20,7 @@ TEST_CASE("Linear multiplies by the transposed weight and adds the bias", "[nn]"
     layer.load_state_dict({{"weight", tensor({{1.0, 2}, {3, 4}, {5, 6}})}, {"bias", tensor({10.0, 20, 30})}});
     CHECK(layer(tensor({{1.0, 1}, {2, -1}})).to_vector<float>() == Floats{13, 27, 41, 10, 22, 34});
     CHECK(layer(zeros({4, 5, 2})).shape() == Shape{4, 5, 3});
-    CHECK(contains(message_of<ShapeError>([&] { return layer(zeros({4, 3})); }), "linear"));
+    refuses<ShapeError>("linear", [&] { return layer(zeros({4, 3})); });
 }
 
 TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]") {
@@ -35,10 +35,6 @@ TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]"
     Rng again(1);
     CHECK(nn::Linear(100, 400, again).weight.to_vector<float>() == layer.weight.to_vector<float>());
     CHECK_FALSE(nn::Linear(2, 3, rng, false).bias.defined());
-    CHECK(contains(message_of<ValueError>([&] { nn::Linear(0, 3, rng); }),
-                   "in_features must be at least 1, not 0"));
-    CHECK(contains(message_of<ValueError>([&] { nn::Linear(3, -1, rng); }),
-                   "out_features must be at least 1, not -1"));
 }
 
 TEST_CASE("Embedding gives a row for each id and refuses ids outside its table", "[nn]") {
@@ -50,8 +46,6 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
     CHECK(high == "embedding: token id 3 at position (1, 1) is outside the vocabulary of 3 (0 to 2)");
     const std::string low = message_of<IndexError>([&] { return layer(tensor({0, -1}, int64)); });
     CHECK(low == "embedding: token id -1 at position (1,) is outside the vocabulary of 3 (0 to 2)");
-    CHECK(contains(message_of<ValueError>([&] { nn::Embedding(0, 2, rng); }),
-                   "num_embeddings must be at least 1"));
 }
 
 TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and shifts", "[nn]") {
@@ -60,7 +54,7 @@ TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and
     layer.load_state_dict({{"weight", tensor({2.0, 3})}, {"bias", tensor({10.0, 20})}});
     CHECK(layer(tensor({1.0, 3})).to_vector<float>() == Floats{8, 23});
     CHECK(nn::LayerNorm(4, {.bias = false}).num_parameters() == 4);
-    CHECK(contains(message_of<ValueError>([] { nn::LayerNorm(4, {.eps = 0}); }), "eps must be above 0"));
+    refuses<ValueError>("eps must be above 0", [] { nn::LayerNorm(4, {.eps = 0}); });
 }
 
 TEST_CASE("LayerNorm of a constant row is its bias, with a finite gradient", "[nn]") {
@@ -89,7 +83,7 @@ TEST_CASE("Dropout drops a share p in training, scales the rest, and is the iden
     CHECK(layer(x).to_vector<float>() == x.to_vector<float>());
 }
 
-TEST_CASE("Dropout with p = 0 is the identity bit for bit, and p outside [0, 1) is refused", "[nn]") {
+TEST_CASE("Dropout with p = 0 is the identity bit for bit", "[nn]") {
     Rng rng(1);
     const auto before = rng.state();
     const nn::Dropout layer(0, rng);
@@ -97,8 +91,6 @@ TEST_CASE("Dropout with p = 0 is the identity bit for bit, and p outside [0, 1) 
     CHECK(layer(x).to_vector<float>() == x.to_vector<float>());
     CHECK(before.position == 0);
     CHECK(layer.named_generators().empty());
-    for (const double p : {1.0, -0.1, 2.0, std::nan("")})
-        CHECK(contains(message_of<ValueError>([&] { nn::Dropout(p, rng); }), "at least 0 and below 1"));
 }
 
 TEST_CASE("Dropout's generator outlives the one it was seeded from, and can be wound back", "[nn]") {
@@ -158,6 +150,4 @@ TEST_CASE("MLP is four times as wide inside, with GELU's tanh form between", "[n
     CHECK(mlp(tensor({1.5})).item() == Approx(gelu_of(1.5) + 10 * gelu_of(-1.5) + 0.5).epsilon(1e-5));
     CHECK(nn::MLP(8, rng).num_parameters() == 8 * 32 + 32 + 32 * 8 + 8);
     CHECK(nn::MLP(8, rng, {.bias = false}).num_parameters() == 2 * 8 * 32);
-    CHECK(
-        contains(message_of<ValueError>([&] { nn::MLP(8, rng, {.dim_feedforward = -1}); }), "dim_feedforward"));
 }

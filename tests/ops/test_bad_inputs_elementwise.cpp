@@ -3,9 +3,9 @@
 #include <functional>
 #include <new>
 
-#include "catch.h"
 #include "golden/golden.h"
 #include "op_table.h"
+#include "refusal.h"
 #include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
 
@@ -28,76 +28,42 @@ Doubles gradient(const std::function<Tensor(const Tensor&)>& f, const Nested& va
 }  // namespace
 
 TEST_CASE("a negative dimension is refused by every way to make a tensor", "[fault]") {
-    Rng rng(1);
-    const std::vector<std::pair<std::string, std::function<void()>>> makers = {
-        {"zeros",
-         [] {
-             (void)zeros({2, -3});
-         }},
-        {"ones",
-         [] {
-             (void)ones({2, -3});
-         }},
-        {"full",
-         [] {
-             (void)full({2, -3}, 1);
-         }},
-        {"empty",
-         [] {
-             (void)empty({2, -3});
-         }},
-        {"eye", [] { return eye(-3); }},
-        {"randn",
-         [&] {
-             (void)randn({2, -3}, rng);
-         }},
-        {"rand",
-         [&] {
-             (void)rand({2, -3}, rng);
-         }},
-        {"randint",
-         [&] {
-             (void)randint(0, 5, {2, -3}, rng);
-         }},
-    };
-    for (const auto& [operation, make] : makers) {
-        INFO(operation);
-        const auto message = message_of<ValueError>(make);
-        CHECK(contains(message, operation));
-        CHECK(contains(message, "-3"));
-    }
-    CHECK(rng.state().position == 0);  // nothing was drawn
-    CHECK(contains(message_of<ShapeError>([] { return ones({6}).reshape({-2, 3}); }), "reshape"));
-    CHECK(contains(message_of<ShapeError>([] { return ones({3}).expand({-2, 3}); }), "expand"));
+    refuses<ValueError>("zeros: …-3", [] { zeros({2, -3}); });
+    refuses<ValueError>("ones: …-3", [] { ones({2, -3}); });
+    refuses<ValueError>("full: …-3", [] { full({2, -3}, 1); });
+    refuses<ValueError>("empty: …-3", [] { empty({2, -3}); });
+    refuses<ValueError>("eye: …-3", [] { eye(-3); });
 }
 
 TEST_CASE("a shape whose product overflows is refused before anything is allocated", "[fault]") {
     const std::int64_t large = std::int64_t(1) << 40;
-    auto message = message_of<ValueError>([&] { return zeros({large, large}); });
-    CHECK(contains(message, "zeros"));
-    CHECK(contains(message, "(1099511627776, 1099511627776)"));
-    message_of<ValueError>([&] { return empty({large, 4, large, 0}); });  // whatever the order: 0 hides nothing
-    message_of<ValueError>(
-        [&] { return empty({std::int64_t(1) << 61}, float64); });  // elements fit, bytes do not
-    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).expand({large, large, 2}); }), "expand"));
-    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).reshape({large, large}); }), "reshape"));
-    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).reshape({large, large, -1}); }), "63 bits"));
-    message_of<ValueError>([&] { Shape{large, large}.numel(); });
-    message_of<ValueError>([&] { return ones({1}).expand({large, 1}) + ones({1}).expand({large}); });
+    refuses<ValueError>("zeros: …(1099511627776, 1099511627776)", [&] { zeros({large, large}); });
+    refuses<ValueError>("empty: ", [&] {
+        empty({large, 4, large, 0});
+    });  // whatever the order: 0 hides nothing
+    refuses<ValueError>("empty: ", [&] { empty({large << 21}, float64); });  // elements fit, bytes do not
+    refuses<ShapeError>("expand", [&] { ones({2}).expand({large, large, 2}); });
+    refuses<ShapeError>("reshape", [&] { ones({2}).reshape({large, large}); });
+    refuses<ShapeError>("63 bits", [&] { ones({2}).reshape({large, large, -1}); });
+    refuses<ValueError>("63 bits", [&] { Shape{large, large}.numel(); });
+    refuses<ValueError>("", [&] { ones({1}).expand({large, 1}) + ones({1}).expand({large}); });
 }
 
 TEST_CASE("as many values as the shape holds, or an error with both", "[fault]") {
-    const auto message = message_of<ShapeError>([] { return from_vector(Doubles{1, 2, 3}, {2, 2}); });
-    for (const char* part : {"from_vector", "3 values", "(2, 2)", "4"}) CHECK(contains(message, part));
-    message_of<ShapeError>([] { return from_vector(Doubles{}, {}); });
+    refuses<ShapeError>("from_vector: 3 values for shape (2, 2), which holds 4", [] {
+        from_vector(Doubles{1, 2, 3}, {2, 2});
+    });
+    refuses<ShapeError>("from_vector: 0 values for shape ()", [] { from_vector(Doubles{}, {}); });
     CHECK(from_vector(Doubles{}, {0, 4}).numel() == 0);
 }
 
 TEST_CASE("ragged nested braces are refused", "[fault]") {
-    auto message = message_of<ShapeError>([] { return tensor({{1.0, 2}, {3}}); });
-    for (const char* part : {"ragged", "(2,)", "(1,)", "row 1"}) CHECK(contains(message, part));
-    message_of<ShapeError>([] { return tensor({{1.0, 2}, 3}); });
-    message_of<ShapeError>([] { return tensor({{{1.0}, {2}}, {{3}}}); });
+    refuses<ShapeError>(
+        "tensor: ragged rows: row 0 has shape (2,), row 1 has (1,); all rows must have the same shape", [] {
+            tensor({{1.0, 2}, {3}});
+        });
+    refuses<ShapeError>("ragged", [] { tensor({{1.0, 2}, 3}); });
+    refuses<ShapeError>("ragged", [] { tensor({{{1.0}, {2}}, {{3}}}); });
 }
 
 TEST_CASE("rank 0 is a valid scalar", "[fault]") {
@@ -111,7 +77,7 @@ TEST_CASE("rank 0 is a valid scalar", "[fault]") {
     CHECK((x + ones({2, 2}, float64)).shape() == Shape{2, 2});
     CHECK(stack({x, x}).shape() == Shape{2});
     CHECK(x.unsqueeze(0).shape() == Shape{1});
-    CHECK(contains(message_of<IndexError>([&] { return sum(x, 0); }), "scalar"));
+    refuses<IndexError>("scalar", [&] { return sum(x, 0); });
     CHECK_THROWS_AS(x[0], IndexError);
 }
 
@@ -150,18 +116,15 @@ TEST_CASE("memory that cannot be had is bad_alloc, and the library is usable aft
 TEST_CASE("NaN and infinities are values; check_finite finds the first", "[fault]") {
     const Tensor x = tensor({{1, 2}, {inf, NAN}}, float64);
     CHECK(isfinite(x).to_vector<bool>() == std::vector<bool>{true, true, false, false});
-    const auto message = message_of<ValueError>([&] { check::check_finite(x, "the weights"); });
-    CHECK(contains(message, "the weights"));
-    CHECK(contains(message, "inf"));
-    CHECK(contains(message, "1, 0"));
+    refuses<ValueError>("the weights…inf…1, 0", [&] { check::check_finite(x, "the weights"); });
     CHECK_NOTHROW(check::check_finite(tensor({1.0, 2}), "fine"));
 }
 
 TEST_CASE("an undefined tensor is refused everywhere but in defined()", "[fault]") {
     const Tensor undefined;
     CHECK_FALSE(undefined.defined());
+    refuses<GraphError>("tensor: this tensor is undefined", [&] { undefined.shape(); });
     const std::vector<std::function<void()>> uses = {
-        [&] { undefined.shape(); },
         [&] { undefined.item(); },
         [&] { undefined.str(); },
         [&] { undefined.dtype(); },
@@ -183,12 +146,11 @@ TEST_CASE("an undefined tensor is refused everywhere but in defined()", "[fault]
     };
     for (std::size_t i = 0; i < uses.size(); ++i) {
         INFO("use " << i);
-        CHECK(contains(message_of<GraphError>(uses[i]), "undefined"));
+        refuses<GraphError>("undefined", uses[i]);
     }
     Tensor a = ones({1});
     const Tensor b = std::move(a);
-    CHECK(contains(message_of<GraphError>([&] { return a + b; }),
-                   "moved from"));  // NOLINT: what moving leaves behind
+    refuses<GraphError>("moved from", [&] { return a + b; });  // NOLINT: what moving leaves behind
 }
 
 TEST_CASE("no operation takes an undefined tensor, but where one is optional", "[fault]") {
@@ -209,45 +171,23 @@ TEST_CASE("no operation takes an undefined tensor, but where one is optional", "
             Inputs damaged = inputs;
             damaged[i] = {};
             INFO(op.declaration << ", sample " << op.golden << ", input " << i);
-            CHECK(contains(message_of<GraphError>([&] { op.function(damaged); }), "undefined"));
+            refuses<GraphError>("undefined", [&] { op.function(damaged); });
         }
-    }
-}
-
-TEST_CASE("neither int64 nor bool takes a gradient", "[fault]") {
-    for (const DType dtype : {int64, boolean}) {
-        Tensor x = zeros({2}, dtype);
-        const auto message = message_of<DTypeError>([&] { x.requires_grad_(); });
-        CHECK(contains(message, name(dtype)));
-        CHECK(contains(message, "to()"));
-        CHECK_FALSE(x.requires_grad());
-        CHECK_NOTHROW(x.requires_grad_(false));
     }
 }
 
 TEST_CASE("shapes that do not broadcast are named with the axis", "[fault]") {
     const Tensor a = ones({2, 3}), b = ones({2, 4});
-    const std::vector<std::pair<std::string, std::function<void()>>> uses = {
-        {"add", [&] { return a + b; }},
-        {"subtract", [&] { return a - b; }},
-        {"multiply", [&] { return a * b; }},
-        {"divide", [&] { return a / b; }},
-        {"pow", [&] { return pow(a, b); }},
-        {"maximum", [&] { return maximum(a, b); }},
-        {"minimum", [&] { return minimum(a, b); }},
-        {"where", [&] { return where(a > 0, a, b); }},
-        {"masked_fill", [&] { return masked_fill(a, b > 0, 0); }},
-    };
-    for (const auto& [operation, use] : uses) {
-        const auto message = message_of<ShapeError>(use);
-        INFO(message);
-        CHECK(contains(message, operation));
-        CHECK(contains(message, "(2, 3)"));
-        CHECK(contains(message, "(2, 4)"));
-    }
-    const auto message = message_of<ShapeError>([&] { return a + b; });
-    CHECK(contains(message, "axis"));
-    CHECK(contains(message, "3 against 4"));
+    const std::string shapes = ": (2, 3) and (2, 4) do not broadcast: axis -1 has 3 against 4";
+    refuses<ShapeError>("add" + shapes, [&] { a + b; });
+    refuses<ShapeError>("subtract" + shapes, [&] { a - b; });
+    refuses<ShapeError>("multiply" + shapes, [&] { a* b; });
+    refuses<ShapeError>("divide" + shapes, [&] { a / b; });
+    refuses<ShapeError>("pow" + shapes, [&] { pow(a, b); });
+    refuses<ShapeError>("maximum" + shapes, [&] { maximum(a, b); });
+    refuses<ShapeError>("minimum" + shapes, [&] { minimum(a, b); });
+    refuses<ShapeError>("where" + shapes, [&] { where(a > 0, a, b); });
+    refuses<ShapeError>("masked_fill" + shapes, [&] { masked_fill(a, b > 0, 0); });
     CHECK_THROWS_AS(a < b, ShapeError);
     CHECK_THROWS_AS((a > 0) || (b > 0), ShapeError);
 }
@@ -260,22 +200,6 @@ TEST_CASE("(3,) + (3, 1) is (3, 3), and gradients sum back exactly", "[fault]") 
     CHECK(a.grad().to_vector<double>() == Doubles{9, 12, 15});
     CHECK(b.grad().to_vector<double>() == Doubles{3, 12, 21});
     CHECK(b.grad().shape() == Shape{3, 1});
-}
-
-TEST_CASE("an in-place result larger than its target is refused and changes nothing", "[fault]") {
-    Tensor x = ones({3});
-    const Tensor larger = ones({2, 3});
-    for (const auto& change : std::vector<std::function<void()>>{
-             [&] { x.add_(larger); }, [&] { x.mul_(larger); }, [&] { x.copy_(larger); }}) {
-        const auto message = message_of<ShapeError>(change);
-        CHECK(contains(message, "(2, 3)"));
-        CHECK(contains(message, "(3,)"));
-        CHECK(contains(message, "does not broadcast to"));
-    }
-    CHECK_THROWS_AS(x.add_(ones({4})), ShapeError);
-    CHECK_THROWS_AS(x.add_(ones({3}, float64)), DTypeError);
-    CHECK(x.to_vector<float>() == std::vector<float>{1, 1, 1});
-    CHECK(x.version() == 0);
 }
 
 TEST_CASE("broadcasting against a size of 0 is empty, with a zero gradient", "[fault]") {
@@ -324,8 +248,7 @@ TEST_CASE("relu, abs and sign at 0, and clamp at its ends", "[fault]") {
     CHECK(gradient([](const Tensor& x) { return clamp(x, 0, 1); }, {-1, 0, 0.5, 1, 2}) ==
           Doubles{0, 1, 1, 1, 0});
     CHECK(std::isnan(relu(tensor({NAN})).item()));
-    const auto message = message_of<ValueError>([] { return clamp(ones({1}), 2, 1); });
-    CHECK(contains(message, "clamp"));
+    refuses<ValueError>("clamp: low 2", [] { return clamp(ones({1}), 2, 1); });
 }
 
 TEST_CASE("exp overflows to inf, which can be detected", "[fault]") {
@@ -333,7 +256,7 @@ TEST_CASE("exp overflows to inf, which can be detected", "[fault]") {
     CHECK(std::isfinite(y.at({0})));
     CHECK(y.at({1}) == inf);
     CHECK_FALSE(all(isfinite(y)));
-    CHECK(contains(message_of<ValueError>([&] { check::check_finite(y, "y"); }), "inf"));
+    refuses<ValueError>("inf", [&] { check::check_finite(y, "y"); });
     CHECK(exp(tensor({709, 710}, float64)).at({1}) == inf);
     CHECK(exp(tensor({-inf, -1000}, float64)).to_vector<double>() == Doubles{0, 0});
     CHECK(sigmoid(tensor({-1000.0, 1000})).to_vector<float>() == std::vector<float>{0, 1});

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <functional>
 
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -16,35 +16,21 @@ using Doubles = std::vector<double>;
 Tensor leaf(const Nested& values) { return tensor(values, float64).requires_grad_(); }
 Tensor ids(const Nested& values) { return tensor(values, int64); }
 
-void check_contains(const std::string& message, const std::vector<std::string>& parts) {
-    INFO(message);
-    for (const std::string& part : parts) {
-        INFO(part);
-        CHECK(contains(message, part));
-    }
-}
-
 }  // namespace
 
 TEST_CASE("an index beyond its axis is refused", "[fault]") {
     const Tensor x = ones({2, 3});
-    check_contains(message_of<IndexError>([&] { return x[2]; }),
-                   {"select", "index 2", "axis 0", "(2, 3)", "-2 to 1"});
-    check_contains(message_of<IndexError>([&] { return x.select(1, 3); }), {"index 3", "axis 1"});
-    check_contains(message_of<IndexError>([&] { x.at({0, 3}); }), {"at", "index 3", "axis 1", "(2, 3)"});
-    check_contains(message_of<IndexError>([&] {
-                       (void)index_select(x, 0, ids({0, 2}));
-                   }),
-                   {"index_select", "index 2", "position (1,)", "size 2"});
-    check_contains(message_of<IndexError>([&] {
-                       (void)gather(x, 1, ids({{0, 1}, {2, 3}}));
-                   }),
-                   {"gather", "index 3", "size 3"});
-    check_contains(message_of<IndexError>([&] {
-                       (void)scatter_add({2}, 0, ids({0, 5}), ones({2}));
-                   }),
-                   {"scatter_add", "index 5", "position (1,)", "size 2"});
-    check_contains(message_of<IndexError>([&] { return zeros({0, 3})[0]; }), {"empty"});
+    refuses<IndexError>("select: index 2…axis 0…(2, 3)…-2 to 1", [&] { return x[2]; });
+    refuses<IndexError>("index 3…axis 1", [&] { return x.select(1, 3); });
+    refuses<IndexError>("at…index 3…axis 1…(2, 3)", [&] { x.at({0, 3}); });
+    refuses<IndexError>("index_select…index 2…position (1,)…size 2", [&] {
+        (void)index_select(x, 0, ids({0, 2}));
+    });
+    refuses<IndexError>("gather…index 3…size 3", [&] { (void)gather(x, 1, ids({{0, 1}, {2, 3}})); });
+    refuses<IndexError>("scatter_add…index 5…position (1,)…size 2", [&] {
+        (void)scatter_add({2}, 0, ids({0, 5}), ones({2}));
+    });
+    refuses<IndexError>("empty", [&] { return zeros({0, 3})[0]; });
     for (const auto& use : std::vector<std::function<void()>>{
              [&] { return x.select(2, 0); }, [&] { return x.slice(2, 0, 1); },
              [&] { return x.transpose(0, 2); }, [&] { return x.unsqueeze(3); }, [&] { return x.squeeze(-3); },
@@ -57,13 +43,13 @@ TEST_CASE("an index beyond its axis is refused", "[fault]") {
                  (void)stack({x, x}, 3);
              },
              [&] { return chunk(x, 1, 2); }, [&] { return argmax(x, 2); }})
-        CHECK(contains(message_of<IndexError>(use), "axis"));
+        refuses<IndexError>("axis", use);
 }
 
 TEST_CASE("a negative index wraps once and no further", "[fault]") {
     const Tensor x = tensor({10.0, 20, 30});
     CHECK(x[-3].item() == 10);
-    check_contains(message_of<IndexError>([&] { return x[-4]; }), {"index -4", "-3 to 2"});
+    refuses<IndexError>("index -4…-3 to 2", [&] { return x[-4]; });
     CHECK_THROWS_AS(x.at({-4}), IndexError);
     CHECK(index_select(x, 0, ids({-1, -3})).to_vector<float>() == std::vector<float>{30, 10});
     CHECK_THROWS_AS(index_select(x, 0, ids({-4})), IndexError);
@@ -83,72 +69,50 @@ TEST_CASE("an empty slice has size 0 and a zero gradient", "[fault]") {
 
 TEST_CASE("a slice with a step of 0 or less is refused", "[fault]") {
     const Tensor x = ones({4});
-    check_contains(message_of<ValueError>([&] { return x.slice(0, 0, 4, 0); }), {"slice", "step is 0"});
-    check_contains(message_of<ValueError>([&] { return x.slice(0, 4, 0, -1); }), {"step is -1", "flip"});
-    check_contains(message_of<ValueError>([] { return arange(0, 3, 0); }), {"arange", "step"});
-    check_contains(message_of<ValueError>([] { return arange(0, 3, -1); }), {"arange", "step"});
-    CHECK_THROWS_AS(arange(0, NAN, 1), ValueError);
-    CHECK_THROWS_AS(arange(0, INFINITY, 1), ValueError);
+    refuses<ValueError>("slice…step is 0", [&] { return x.slice(0, 0, 4, 0); });
+    refuses<ValueError>("step is -1…flip", [&] { return x.slice(0, 4, 0, -1); });
+    for (const double step : {0.0, -1.0})
+        refuses<ValueError>("arange: steps of " + to_chars(step), [&] { arange(0, 3, step); });
+    for (const double end : {double(NAN), double(INFINITY)})
+        refuses<ValueError>("arange: steps of 1", [&] { arange(0, end); });
 }
 
-TEST_CASE("two sizes of −1 are refused", "[fault]") {
+TEST_CASE("reshape refuses two sizes of −1, one that does not divide, and one that could be anything",
+          "[fault]") {
     const Tensor x = ones({2, 3});
-    check_contains(message_of<ShapeError>([&] {
-                       return x.reshape({-1, -1});
-                   }),
-                   {"reshape", "two sizes", "(-1, -1)"});
-    check_contains(message_of<ShapeError>([&] { return x.view({-1, 1, -1}); }), {"view"});
-}
-
-TEST_CASE("a −1 that does not divide, and sizes with another product, are refused", "[fault]") {
-    const Tensor x = ones({2, 3});
-    check_contains(message_of<ShapeError>([&] {
-                       return x.reshape({4, -1});
-                   }),
-                   {"reshape", "6 elements", "(4, -1)"});
-    check_contains(message_of<ShapeError>([&] {
-                       return x.reshape({2, 2});
-                   }),
-                   {"reshape", "6 elements", "(2, 2)"});
+    refuses<ShapeError>("reshape: (2, 3) to (-1, -1): two sizes are -1, so neither is known", [&] {
+        return x.reshape({-1, -1});
+    });
+    refuses<ShapeError>("view", [&] { return x.view({-1, 1, -1}); });
+    refuses<ShapeError>("reshape: (2, 3) to (4, -1): 6 elements are not a multiple of 4", [&] {
+        return x.reshape({4, -1});
+    });
+    refuses<ShapeError>("reshape: (2, 3) to (2, 2): 6 elements do not fit 4", [&] {
+        return x.reshape({2, 2});
+    });
     CHECK_THROWS_AS(x.reshape({}), ShapeError);
     CHECK_THROWS_AS(x.reshape({0, -1}), ShapeError);
-}
-
-TEST_CASE("−1 beside a size of 0, which could be anything, is refused", "[fault]") {
-    check_contains(message_of<ShapeError>([] {
-                       return zeros({0, 3}).reshape({0, -1});
-                   }),
-                   {"reshape", "0", "-1"});
+    refuses<ShapeError>("reshape…0…-1", [] { return zeros({0, 3}).reshape({0, -1}); });
     CHECK(zeros({0, 3}).reshape({3, -1}).shape() == Shape{3, 0});
 }
 
 TEST_CASE("permute refuses an axis that is missing or named twice", "[fault]") {
     const Tensor x = ones({2, 3, 4});
-    check_contains(message_of<ShapeError>([&] {
-                       (void)x.permute({0, 1, 1});
-                   }),
-                   {"permute", "(0, 1, 1)", "(2, 3, 4)"});
-    check_contains(message_of<ShapeError>([&] { return x.permute({0, 1}); }), {"permute", "(0, 1)"});
+    refuses<ShapeError>("permute: (0, 1, 1) is not a permutation of the axes of (2, 3, 4)", [&] {
+        (void)x.permute({0, 1, 1});
+    });
+    refuses<ShapeError>("permute…(0, 1)", [&] { return x.permute({0, 1}); });
     CHECK_THROWS_AS(x.permute({0, 1, 2, 0}), ShapeError);
     CHECK_THROWS_AS(x.permute({0, -3, 1}), ShapeError);  // −3 is axis 0 again
     CHECK_THROWS_AS(x.permute({0, 1, 3}), Error);
-    check_contains(message_of<ShapeError>([&] { return x.T(); }), {"T:", "(2, 3, 4)", "transpose"});
+    refuses<ShapeError>("T:…(2, 3, 4)…transpose", [&] { return x.T(); });
 }
 
 TEST_CASE("squeeze refuses an axis whose size is not 1", "[fault]") {
-    check_contains(message_of<ShapeError>([] {
-                       (void)ones({2, 1, 3}).squeeze(0);
-                   }),
-                   {"squeeze", "axis 0", "(2, 1, 3)", "size 2"});
+    refuses<ShapeError>("squeeze…axis 0…(2, 1, 3)…size 2", [] { (void)ones({2, 1, 3}).squeeze(0); });
     CHECK_THROWS_AS(zeros({0}).squeeze(0), ShapeError);
-    check_contains(message_of<ShapeError>([] {
-                       return ones({2, 3}).expand({4, 3});
-                   }),
-                   {"expand", "(2, 3)", "(4, 3)"});
-    check_contains(message_of<ShapeError>([] {
-                       (void)broadcast_to(ones({2, 3}), {3});
-                   }),
-                   {"broadcast_to", "(2, 3)", "(3,)"});
+    refuses<ShapeError>("expand…(2, 3)…(4, 3)", [] { return ones({2, 3}).expand({4, 3}); });
+    refuses<ShapeError>("broadcast_to…(2, 3)…(3,)", [] { (void)broadcast_to(ones({2, 3}), {3}); });
 }
 
 TEST_CASE("a scalar flattens along its own axes only, and an empty axis has as many chunks as others",
@@ -157,39 +121,29 @@ TEST_CASE("a scalar flattens along its own axes only, and an empty axis has as m
     CHECK(flatten(x).shape() == Shape{1});
     CHECK(flatten(x, -1, 0).requires_grad());
     for (const auto& [first, last] : std::vector<std::pair<int, int>>{{5, -7}, {1, -1}, {0, 1}, {-2, 0}})
-        CHECK(contains(message_of<IndexError>([&, f = first, l = last] { (void)flatten(x, f, l); }),
-                       "flatten: axis"));
+        refuses<IndexError>("flatten: axis", [&, f = first, l = last] { (void)flatten(x, f, l); });
     for (const auto& part : {chunk(zeros({0}), 3), chunk(zeros({2, 0}), 3, 1)}) CHECK(part.size() == 3);
     CHECK(chunk(zeros({2, 0}), 3, -1)[2].shape() == Shape{2, 0});
-    CHECK(contains(message_of<ValueError>([] { (void)chunk(zeros({0}), INT64_MAX); }),
-                   "chunk: 9223372036854775807 parts of an empty axis; use at most 2147483647"));
+    refuses<ValueError>("chunk: 9223372036854775807 parts of an empty axis; use at most 2147483647",
+                        [] { (void)chunk(zeros({0}), INT64_MAX); });
     const Tensor truths = zeros({2, 3}, boolean);
-    CHECK(contains(message_of<IndexError>([&] { (void)any(truths, {0, -2}); }), "any: axis -2 is named twice"));
-    CHECK(contains(message_of<IndexError>([&] { (void)all(truths, {1, 1}); }), "all: axis 1 is named twice"));
+    refuses<IndexError>("any: axis -2 is named twice", [&] { (void)any(truths, {0, -2}); });
+    refuses<IndexError>("all: axis 1 is named twice", [&] { (void)all(truths, {1, 1}); });
 }
 
 TEST_CASE("concatenating tensors that do not fit, or none, is refused", "[fault]") {
     const Tensor a = ones({2, 3}), b = ones({2, 4});
-    check_contains(message_of<ShapeError>([&] {
-                       (void)cat({a, b}, 0);
-                   }),
-                   {"cat", "tensor 1", "(2, 4)", "(2, 3)", "axis 0"});
+    refuses<ShapeError>("cat…tensor 1…(2, 4)…(2, 3)…axis 0", [&] { (void)cat({a, b}, 0); });
     CHECK(cat({a, b}, 1).shape() == Shape{2, 7});
-    check_contains(message_of<ShapeError>([&] {
-                       return stack({a, b});
-                   }),
-                   {"stack", "tensor 1", "(2, 4)", "(2, 3)"});
-    check_contains(message_of<ShapeError>([] { return cat({}); }), {"cat", "empty"});
-    check_contains(message_of<ShapeError>([] { return stack({}); }), {"stack", "empty"});
+    refuses<ShapeError>("stack…tensor 1…(2, 4)…(2, 3)", [&] { return stack({a, b}); });
+    refuses<ShapeError>("cat…empty", [] { return cat({}); });
+    refuses<ShapeError>("stack…empty", [] { return stack({}); });
     CHECK_THROWS_AS(cat({a, ones({2})}), ShapeError);
     CHECK_THROWS_AS(cat({a, a.to(int64)}), DTypeError);
-    check_contains(message_of<ShapeError>([&] {
-                       (void)split(a, std::vector<std::int64_t>{1, 1}, 1);
-                   }),
-                   {"split", "3", "(2, 3)"});
+    refuses<ShapeError>("split…3…(2, 3)", [&] { (void)split(a, std::vector<std::int64_t>{1, 1}, 1); });
     CHECK_THROWS_AS(split(a, 0, 1), ValueError);
     CHECK_THROWS_AS(chunk(a, 0, 1), ValueError);
-    CHECK_THROWS_AS(split(a, std::vector<std::int64_t>{4, -1}, 1), ValueError);
+    refuses<ValueError>("split: a part of size -1", [&] { split(a, {4, -1}, 1); });
     CHECK(split(a, std::vector<std::int64_t>{0, 3}, 1)[0].shape() == Shape{2, 0});
 }
 
@@ -200,20 +154,19 @@ TEST_CASE("a reduction over an axis out of range or named twice is refused", "[f
         {"mean", [&](const Axes& axes) { return mean(x, axes); }},
         {"var", [&](const Axes& axes) { return var(x, axes); }}};
     for (const auto& [operation, reduce] : reductions) {
-        check_contains(message_of<IndexError>([&reduce = reduce] { reduce(2); }),
-                       {operation, "axis 2", "-2 to 1"});
-        check_contains(message_of<IndexError>([&reduce = reduce] { reduce(-3); }), {operation, "axis -3"});
-        check_contains(message_of<IndexError>([&reduce = reduce] { reduce({0, -2}); }), {operation, "twice"});
+        refuses<IndexError>(operation + ": axis 2…-2 to 1", [&reduce = reduce] { reduce(2); });
+        refuses<IndexError>(operation + ": axis -3", [&reduce = reduce] { reduce(-3); });
+        refuses<IndexError>(operation + "…twice", [&reduce = reduce] { reduce({0, -2}); });
     }
 }
 
 TEST_CASE("max over an empty axis is an error, sum is 0", "[fault]") {
     const Tensor x = zeros({2, 0});
-    check_contains(message_of<ShapeError>([&] { return max(x, 1); }), {"max", "axis 1", "(2, 0)", "empty"});
-    CHECK(contains(message_of<ShapeError>([&] { return min(x, -1); }), "min"));
-    CHECK(contains(message_of<ShapeError>([&] { return argmax(x, 1); }), "argmax"));
-    CHECK_THROWS_AS(max(x), ShapeError);
-    CHECK_THROWS_AS(min(x), ShapeError);
+    refuses<ShapeError>("max: axis 1 of (2, 0) is empty", [&] { return max(x, 1); });
+    refuses<ShapeError>("min: axis 1 of (2, 0) is empty", [&] { return min(x, -1); });
+    refuses<ShapeError>("argmax: axis 1 of (2, 0) is empty", [&] { return argmax(x, 1); });
+    refuses<ShapeError>("max: a tensor of shape (2, 0) is empty", [&] { max(x); });
+    refuses<ShapeError>("min: a tensor of shape (2, 0) is empty", [&] { min(x); });
     CHECK(max(x, 0).values.shape() == Shape{0});
     CHECK(sum(x).item() == 0);
     CHECK(sum(x, 1).to_vector<float>() == std::vector<float>{0, 0});
@@ -233,35 +186,22 @@ TEST_CASE("gradients of repeated indices add up", "[fault]") {
     sum(index_select(y, 1, ids({0, 0, -2}))).backward();
     CHECK(y.grad().to_vector<double>() == Doubles{3, 0});
     CHECK_THROWS_AS(gather(x, 0, tensor({0.0, 1.0})), DTypeError);
-    CHECK(contains(message_of<ShapeError>([&] { return gather(x, 0, ids({{0}})); }), "rank"));
+    refuses<ShapeError>("rank", [&] { return gather(x, 0, ids({{0}})); });
     CHECK_THROWS_AS(gather(ones({2, 3}), 1, ids({{0}, {1}, {2}})), ShapeError);
 }
 
 TEST_CASE("a product with inner sizes that differ is refused", "[fault]") {
-    check_contains(message_of<ShapeError>([] {
-                       (void)matmul(ones({2, 3}), ones({4, 5}));
-                   }),
-                   {"matmul", "(2, 3)", "(4, 5)", "3 against 4"});
+    refuses<ShapeError>("matmul…(2, 3)…(4, 5)…3 against 4", [] { (void)matmul(ones({2, 3}), ones({4, 5})); });
     CHECK_THROWS_AS(matmul(ones({3}), ones({4})), ShapeError);
     CHECK_THROWS_AS(matmul(ones({2, 3}), ones({2})), ShapeError);
-    CHECK_THROWS_AS(matmul(ones({}), ones({3})), ShapeError);
     CHECK_THROWS_AS(matmul(ones({2, 2}, int64), ones({2, 2}, int64)), DTypeError);
-    check_contains(message_of<ShapeError>([] {
-                       (void)linear(ones({2, 3}), ones({5, 4}));
-                   }),
-                   {"linear", "(2, 3)", "(5, 4)"});
+    refuses<ShapeError>("linear…(2, 3)…(5, 4)", [] { (void)linear(ones({2, 3}), ones({5, 4})); });
     for (const auto& [x, weight] :
          {std::pair{ones({}), ones({1, 1})}, {ones({2, 3}), ones({3})}, {ones({2, 3}), ones({2, 3, 4})}})
-        check_contains(message_of<ShapeError>([&x = x, &weight = weight] { (void)linear(x, weight); }),
-                       {"linear", x.shape().str(), weight.shape().str()});
-    check_contains(message_of<ShapeError>([] {
-                       (void)linear(ones({2, 3}), ones({5, 3}), ones({4}));
-                   }),
-                   {"linear", "(4,)"});
-    check_contains(message_of<ShapeError>([] {
-                       return layer_norm(ones({2, 3}), ones({4}));
-                   }),
-                   {"layer_norm", "(4,)"});
+        refuses<ShapeError>("linear…" + x.shape().str() + "…" + weight.shape().str(),
+                            [&x = x, &weight = weight] { (void)linear(x, weight); });
+    refuses<ShapeError>("linear…(4,)", [] { (void)linear(ones({2, 3}), ones({5, 3}), ones({4})); });
+    refuses<ShapeError>("layer_norm…(4,)", [] { return layer_norm(ones({2, 3}), ones({4})); });
 }
 
 TEST_CASE("an inner size of 0 gives exact zeros, and zero-size gradients", "[fault]") {
@@ -277,10 +217,9 @@ TEST_CASE("an inner size of 0 gives exact zeros, and zero-size gradients", "[fau
 }
 
 TEST_CASE("a product with leading axes that do not broadcast is refused", "[fault]") {
-    check_contains(message_of<ShapeError>([] {
-                       (void)matmul(ones({2, 3, 4}), ones({3, 4, 5}));
-                   }),
-                   {"matmul", "(2, 3, 4)", "(3, 4, 5)", "2 against 3"});
+    refuses<ShapeError>("matmul: (2, 3, 4) @ (3, 4, 5)…2 against 3", [] {
+        (void)matmul(ones({2, 3, 4}), ones({3, 4, 5}));
+    });
     CHECK_THROWS_AS(matmul(ones({2, 5, 3, 4}), ones({2, 2, 4, 5})), ShapeError);
 }
 
@@ -318,8 +257,7 @@ TEST_CASE("a size above INT_MAX is refused, rather than cut to 32 bits", "[fault
     const std::int64_t large = std::int64_t(INT_MAX) + 1;
     const Tensor wide = ones({1, 1}).expand({1, large});
     const Tensor tall = ones({1, 1}).expand({large, 1});
-    const auto message = message_of<ShapeError>([&] { return matmul(wide, tall); });
-    check_contains(message, {"matmul", "2147483648", "2147483647"});
+    refuses<ShapeError>("matmul…2147483648…2147483647", [&] { return matmul(wide, tall); });
     CHECK_THROWS_AS(matmul(tall, ones({1, 2})), ShapeError);
     CHECK_THROWS_AS(linear(tall, ones({2, 1})), ShapeError);
 }

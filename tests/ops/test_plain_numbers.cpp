@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "catch.h"
+#include "refusal.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -46,8 +46,8 @@ TEST_CASE("int64 and bool are compared exactly with any number", "[ops][numbers]
             for (const std::int64_t i : whole) {
                 CAPTURE(i);
                 if (std::abs(number) >= 0x1p53 && static_cast<double>(i) == number)
-                    CHECK(contains(message_of<DTypeError>([&] { (void)compared(op, ints({i}), number); }),
-                                   "write tensor(n) for the number n"));
+                    refuses<DTypeError>("write tensor(n) for the number n",
+                                        [&] { (void)compared(op, ints({i}), number); });
                 else
                     CHECK(compared(op, ints({i}), number).to_vector<bool>()[0] == compared(op, i, number));
             }
@@ -89,17 +89,15 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
         }
         if (std::string(name) != "arange: ")
             for (const double value : {std::nan(""), infinity, 0x1p63})
-                CHECK(contains(message_of<DTypeError>([&, &run = operation] { run(value); }), "does not hold"));
+                refuses<DTypeError>("does not hold", [&, &run = operation] { run(value); });
         for (const double value : {0x1p53, -0x1p53, 0x1p62, -0x1p63})
-            CHECK(contains(message_of<DTypeError>([&, &run = operation] { run(value); }),
-                           name + std::string(value < 0 ? "-" : "")));
+            refuses<DTypeError>(name + std::string(value < 0 ? "-" : ""),
+                                [&, &run = operation] { run(value); });
     }
     CHECK(values_of(ids) == before);
     CHECK(values_of(ids * 2.0) == std::vector<std::int64_t>{0, 2, 4, 6});
-    CHECK(contains(message_of<DTypeError>([&] { (void)full({1}, 2, boolean); }),
-                   "bool does not hold 2 exactly; use 0 or 1"));
-    CHECK(contains(message_of<DTypeError>([&] { (void)masked_fill(ids > 1, ids > 1, 0.5); }),
-                   "masked_fill: bool"));
+    refuses<DTypeError>("bool does not hold 2 exactly; use 0 or 1", [&] { (void)full({1}, 2, boolean); });
+    refuses<DTypeError>("masked_fill: bool", [&] { (void)masked_fill(ids > 1, ids > 1, 0.5); });
     CHECK(masked_fill(ids > 1, ids > 1, 0).to_vector<bool>() == std::vector(4, false));
     CHECK(full({1}, 0.1, float32).item() == static_cast<double>(0.1F));  // floating types round
 }
@@ -130,21 +128,20 @@ TEST_CASE("int64 above 2^53 is exact, or refused", "[ops][numbers]") {
         [&] { (void)arange(odd, odd + 4, 1, int64); },
     };
     for (const auto& action : inexact)
-        CHECK(contains(
-            message_of<DTypeError>(action),
+        refuses<DTypeError>(
             " beside int64 is a double, which from 2^53 on may be a rounded integer; write tensor(n) for "
-            "the number n"));
-    CHECK(contains(message_of<DTypeError>([&] { (void)(x == odd); }),
-                   "==: 9007199254740992 is a double, which from 2^53 on may be a rounded integer"));
-    CHECK(contains(
-        message_of<DTypeError>([&] { (void)(ints({highest}) < ints({highest}).data<std::int64_t>()[0]); }),
-        "an element rounds to it"));
+            "the number n",
+            action);
+    refuses<DTypeError>("==: 9007199254740992 is a double, which from 2^53 on may be a rounded integer",
+                        [&] { (void)(x == odd); });
+    refuses<DTypeError>("an element rounds to it",
+                        [&] { (void)(ints({highest}) < ints({highest}).data<std::int64_t>()[0]); });
     CHECK((ints({0, exact - 1, odd + 2}) < odd).to_vector<bool>() == std::vector{true, true, false});
     for (const auto& [name, read] : std::vector<std::pair<std::string, std::function<double()>>>{
              {"item", [&] { return scalar.item(); }},
              {"at", [&] { return x.at({0}); }},
              {"item", [&] { return ints({highest}).item(); }}})
-        CHECK(contains(message_of<DTypeError>([&, &run = read] { (void)run(); }), name + ": the element 9"));
+        refuses<DTypeError>(name + ": the element 9", [&, &run = read] { (void)run(); });
     CHECK(values_of(x) == std::vector<std::int64_t>{odd, 1});  // nothing has changed
     CHECK(ints({exact}).item() == 0x1p53);
     CHECK(ints({lowest}).at({0}) == -0x1p63);
@@ -155,16 +152,13 @@ TEST_CASE("int64 above 2^53 is exact, or refused", "[ops][numbers]") {
     CHECK(values_of(where(x > 1, tensor(odd), x)) == std::vector<std::int64_t>{odd, 1});
     CHECK(values_of(x.copy_(tensor(odd + 1))) == std::vector<std::int64_t>{odd + 1, odd + 1});
     CHECK(one_hot(ints({1, 0})).shape() == Shape{2, 2});
-    CHECK(contains(message_of<ValueError>([] { (void)one_hot(ints({highest})); }), "one_hot: "));
+    refuses<ValueError>("one_hot: ", [] { (void)one_hot(ints({highest})); });
 
     // a class that is ignored by a number of that size is no other class
     const Tensor logits = zeros({2, 3});
     CHECK(cross_entropy(logits, ints({odd, 1}), odd).item() == Approx(std::log(3.0)));
     CHECK(nll_loss(logits, ints({odd, 1}), {}, odd).item() == 0);
-    CHECK(contains(message_of<IndexError>([&] {
-                       (void)cross_entropy(logits, ints({exact, 1}), odd);
-                   }),
-                   "target 9007199254740992"));
+    refuses<IndexError>("target 9007199254740992", [&] { (void)cross_entropy(logits, ints({exact, 1}), odd); });
 }
 
 TEST_CASE("to int64 refuses NaN and what is out of range, by its position", "[tensor][numbers]") {
@@ -174,10 +168,8 @@ TEST_CASE("to int64 refuses NaN and what is out of range, by its position", "[te
         CHECK(values_of(x.to(int64)) == std::vector<std::int64_t>{0, 0, 0, 0, 0, -2});
         for (const double bad : {std::nan(""), infinity, -infinity, 0x1p63, -0x1.1p63}) {
             x[1][0].fill_(bad);
-            CHECK(contains(message_of<ValueError>([&] { (void)x.to(int64); }),
-                           " at position (1, 0) does not fit in int64"));
-            CHECK(contains(message_of<ValueError>([&] { (void)x.T().to(int64); }),
-                           " at position (0, 1) does not fit in int64"));
+            refuses<ValueError>(" at position (1, 0) does not fit in int64", [&] { (void)x.to(int64); });
+            refuses<ValueError>(" at position (0, 1) does not fit in int64", [&] { (void)x.T().to(int64); });
         }
         CHECK(full({1}, -0x1p63, dtype).to(int64).to_vector<std::int64_t>()[0] == lowest);
         CHECK(full({1}, std::nan(""), dtype).to(boolean).to_vector<bool>()[0]);
@@ -205,15 +197,14 @@ TEST_CASE("sums and products of int64 wrap, contiguous or strided", "[ops][numbe
 
 TEST_CASE("numbers at the ends of int64 are counted, or refused", "[ops][numbers]") {
     const Tensor x = arange(3);
-    CHECK(contains(message_of<ShapeError>([&] {
-                       (void)split(x, {highest, highest, 5});
-                   }),
-                   "is not 3, the size of axis 0 of (3,); the sizes must add up to it"));
+    refuses<ShapeError>("is not 3, the size of axis 0 of (3,); the sizes must add up to it", [&] {
+        (void)split(x, {highest, highest, 5});
+    });
     CHECK(chunk(x, highest).size() == 3);
     CHECK(split(x, highest).size() == 1);
-    CHECK(contains(message_of<ValueError>([] { (void)arange(highest); }), "use a smaller shape"));
-    CHECK(contains(message_of<ValueError>([] { (void)arange(0, 1e30, 1, float32); }), "use a smaller shape"));
-    CHECK(contains(message_of<DTypeError>([] { (void)arange(0, 0x1p63, 1, int64); }), "arange: int64"));
+    refuses<ValueError>("use a smaller shape", [] { (void)arange(highest); });
+    refuses<ValueError>("use a smaller shape", [] { (void)arange(0, 1e30, 1, float32); });
+    refuses<DTypeError>("arange: int64", [] { (void)arange(0, 0x1p63, 1, int64); });
     CHECK(values_of(arange(0, 2.5, 1, int64)) == std::vector<std::int64_t>{0, 1, 2});
     CHECK(values_of(arange(2, -1.5, -2, int64)) == std::vector<std::int64_t>{2, 0});
     CHECK(values_of(arange(3, 10, 2, int64)) == std::vector<std::int64_t>{3, 5, 7, 9});
@@ -221,10 +212,7 @@ TEST_CASE("numbers at the ends of int64 are counted, or refused", "[ops][numbers
     const Tensor long_axis = zeros({1}).expand({highest});
     CHECK(long_axis.slice(0, 1, highest, highest).shape() == Shape{1});
     CHECK(long_axis.slice(0, 0, highest, 2).shape() == Shape{highest / 2 + 1});
-    CHECK(contains(message_of<ValueError>([&] {
-                       (void)cat({long_axis, long_axis});
-                   }),
-                   "add up to more than 63 bits"));
+    refuses<ValueError>("add up to more than 63 bits", [&] { (void)cat({long_axis, long_axis}); });
     CHECK(values_of(tril(ints({1, 2, 3, 4}).reshape({2, 2}), highest)) ==
           std::vector<std::int64_t>{1, 2, 3, 4});
     CHECK(values_of(tril(ints({1, 2, 3, 4}).reshape({2, 2}), lowest)) == std::vector<std::int64_t>{0, 0, 0, 0});

@@ -2,7 +2,7 @@
 #include <functional>
 #include <string>
 
-#include "catch.h"
+#include "refusal.h"
 #include "source.h"
 #include "weft/nn.h"
 
@@ -93,7 +93,7 @@ TEST_CASE("promotion loses nothing", "[ops][promotion]") {
                   ": float32 does not hold the int64 16777217; convert it with to(), which rounds, or "
                   "use float64");
         CHECK_NOTHROW(f(y, tensor({1, beyond32})));
-        CHECK(contains(message_of<DTypeError>([&] { f(tensor({1, beyond64}), y); }), "9007199254740993"));
+        refuses<DTypeError>("9007199254740993", [&] { f(tensor({1, beyond64}), y); });
         CHECK_NOTHROW(f(x, tensor({beyond32 - 1, 2 * (beyond32 - 1)})));
     }
     Tensor changed = ones({2});
@@ -130,19 +130,6 @@ TEST_CASE("in place the tensor's type stays", "[ops][promotion]") {
     CHECK(same(ids, tensor({1, 0, 1})));
     CHECK_THROWS_AS(ids -= values, DTypeError);
     CHECK_THROWS_AS(ids.copy_(values), DTypeError);
-}
-
-TEST_CASE("an operator in place names itself in its refusals", "[ops][promotion]") {
-    Tensor x = ones({2}).requires_grad_(), ids = ones({2}, int64);
-    const Tensor y = ones({2});
-    CHECK(contains(message_of<GraphError>([&] { x += y; }), "add_: in-place"));
-    CHECK(contains(message_of<GraphError>([&] { x -= y; }), "subtract: in-place"));
-    CHECK(contains(message_of<GraphError>([&] { x -= 1; }), "subtract: in-place"));
-    CHECK(contains(message_of<GraphError>([&] { x *= y; }), "mul_: in-place"));
-    CHECK(contains(message_of<GraphError>([&] { x /= y; }), "divide: in-place"));
-    CHECK(contains(message_of<GraphError>([&] { x /= 2; }), "divide: in-place"));
-    CHECK(contains(message_of<DTypeError>([&] { ids -= 0.5; }), "subtract: "));
-    CHECK(contains(message_of<DTypeError>([&] { ids /= 2; }), "divide: "));
 }
 
 TEST_CASE("what would not do what it seems to does not compile", "[ops][promotion]") {

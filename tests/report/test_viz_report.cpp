@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "catch.h"
+#include "refusal.h"
 #include "report_reader.h"
 #include "weft/weft.h"
 
@@ -184,26 +184,4 @@ TEST_CASE("an empty report is a page whose data say so", "[viz][report]") {
     CHECK(data["loss"]["training"]["steps"].empty());
     CHECK(data["sentences"].empty());
     CHECK(data["samples"].empty());
-}
-
-TEST_CASE("steps of a report ascend, and what is refused changes nothing", "[viz][report]") {
-    Report report("run");
-    Pair model;
-    report.loss(5, {.training = 1, .validation = 2});
-    report.gradients(5, model);
-    report.sample(5, "x");
-    const std::string before = report_json(report.html());
-    CHECK(contains(message_of<ValueError>([&] { report.loss(5, {.training = 1}); }),
-                   "training loss of step 5 after that of step 5; record steps in ascending order"));
-    // the learning rate alone would have been right
-    CHECK(contains(message_of<ValueError>([&] { report.loss(4, {.validation = 1, .learning_rate = 1}); }),
-                   "validation loss of step 4"));
-    CHECK(contains(message_of<ValueError>([&] { report.loss(-1, {.learning_rate = 1}); }), "step -1"));
-    CHECK(contains(message_of<ValueError>([&] { report.gradients(5, model); }), "gradients of step 5"));
-    CHECK(contains(message_of<ValueError>([&] { report.sample(4, "x"); }), "sample of step 4"));
-    Rng rng(1);
-    const nn::Linear other(2, 2, rng);
-    CHECK(
-        contains(message_of<ValueError>([&] { report.gradients(6, other); }), "start a report for each model"));
-    CHECK(report_json(report.html()) == before);
 }

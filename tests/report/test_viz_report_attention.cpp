@@ -135,29 +135,3 @@ TEST_CASE("a report whose bytes hold one step keeps the last", "[viz][report]") 
     REQUIRE(snapshots.size() == 1);
     CHECK(snapshots[0]["step"] == 4);
 }
-
-TEST_CASE("a report refuses attention that is none or does not fit, and is as it was", "[viz][report]") {
-    Report report("run", 1000);
-    const Tensor good = weights_of(2, 3, Mask::causal(), 1);
-    report.attention(3, letters(3), {good});
-    const std::string before = report_json(report.html());
-    const auto refused = [&](auto error, std::int64_t step, std::int64_t tokens,
-                             const std::vector<Tensor>& layers) {
-        return message_of<decltype(error)>([&] { report.attention(step, letters(tokens), layers); });
-    };
-    const ShapeError shape("");
-    const ValueError value("");
-    CHECK(contains(refused(shape, 4, 2, {good}), "2 labels for 3 queries"));
-    CHECK(contains(refused(shape, 4, 3, {good, good}), "start a report for each model"));
-    CHECK(contains(refused(shape, 4, 3, {ones({2, 3, 4})}), "3 labels for 4 keys"));
-    CHECK(contains(refused(value, 4, 3, {}), "no layers"));
-    CHECK(contains(refused(value, 4, 3, {good * -1}), "finite and at least 0"));
-    CHECK(contains(refused(value, 4, 3, {full({2, 3, 3}, std::nan(""))}), "finite and at least 0"));
-    CHECK(contains(refused(value, 4, 3, {full({2, 3, 3}, 1.5)}), "at most 1"));
-    CHECK(contains(refused(value, 2, 3, {good}), "attention of step 2 after that of step 3"));
-    CHECK(contains(refused(value, 3, 3, {good}), "already recorded at step 3"));
-    CHECK(contains(refused(value, 4, 20, {weights_of(5, 20, Mask::causal(), 1)}),
-                   "the attention of step 4 takes 1050 bytes, but attention_bytes is 1000"));
-    CHECK(contains(refused(shape, 4, 0, {zeros({2, 0, 0})}), "one token or more"));
-    CHECK(report_json(report.html()) == before);
-}

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "catch.h"
+#include "refusal.h"
 #include "report_reader.h"
 #include "scratch.h"
 #include "weft/weft.h"
@@ -169,7 +169,7 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
         CHECK(contains(message, path.string()));
         return message;
     };
-    CHECK(contains(message_of<IoError>([&] { Report::load(scratch / "none.html"); }), "no such file"));
+    refuses<IoError>("no such file", [&] { Report::load(scratch / "none.html"); });
     CHECK(contains(refused(""), "it contains no report data"));
     CHECK(contains(refused("<html></html>"), "it contains no report data"));
     Report report("run");

@@ -22,6 +22,7 @@ constexpr auto no_match = Catch::WarnAbout::NoTests;
 
 #include "environment.h"
 #include "messages.h"
+#include "refusal.h"
 #include "skipped.h"
 
 // Under AddressSanitizer an allocation that is too large is refused as it is without: by std::bad_alloc, which
@@ -107,7 +108,7 @@ int report(std::set<std::string> wanted) {
     wanted.erase("…: the processes exchange … bytes; 2147483647 is the most at once");
     int missing = 0;
     for (const std::string& pattern : wanted) {
-        const auto reaches = [&](const std::string& message) { return messages::occurs(pattern, message); };
+        const auto reaches = [&](const std::string& message) { return occurs(pattern, message); };
         if (std::any_of(found.begin(), found.end(), reaches)) continue;
         if (missing++ == 0) std::cout << "No test reaches these refusals:\n";
         std::cout << "  " << pattern << "\n";

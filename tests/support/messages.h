@@ -135,21 +135,4 @@ inline std::string spaced(const std::string& text) {
     return result;
 }
 
-// Whether the words of a pattern occur in the text, in their order, whatever stands for each ….
-inline bool occurs(const std::string& pattern, const std::string& text) {
-    static const std::string gap = "…";
-    std::size_t at = 0;
-    for (std::size_t begin = 0; begin <= pattern.size();) {
-        const std::size_t end = std::min(pattern.find(gap, begin), pattern.size());
-        std::string words = pattern.substr(begin, end - begin);
-        words.erase(0, words.find_first_not_of(' '));
-        words.erase(words.find_last_not_of(' ') + 1);
-        at = text.find(words, at);
-        if (at == std::string::npos) return false;
-        at += words.size();
-        begin = end + gap.size();
-    }
-    return true;
-}
-
 }  // namespace messages

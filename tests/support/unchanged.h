@@ -1,16 +1,15 @@
-// The table of what changes something and can throw. A row makes each refusal of a function happen, and shows
-// that what a caller can see of the objects involved is afterwards what it was before.
+// For refusals of what changes something: what a caller can see of the objects involved is afterwards what it
+// was before.
 #pragma once
 
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "catch.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "small_disk.h"
 #include "weft/weft.h"
@@ -81,22 +80,27 @@ inline std::string state(const Scratch& scratch) {
     return text;
 }
 
-using State = std::function<std::string()>;
 // The state of several objects, which must outlive the result.
 template <class... Objects>
 State watch(Objects&... objects) {
     return [&objects...] { return (state(objects) + ...); };
 }
 
-// ---- rows
-
-using Action = std::function<void()>;
-
-// What a row does. Each row has at least one of either.
-class Check {
+// A test of functions that change something, which its name lists after "refused without a change: ". It makes
+// refusals of theirs happen, and shows that the state would have shown a change.
+class Unchanged {
 public:
-    // The action throws, and the state is what it was.
-    void refuses(const State& state, const Action& action) {
+    ~Unchanged() {
+        CHECK(refusals > 0);
+        CHECK(accepted > 0);
+    }
+    template <class E>
+    void refuses(const std::string& words, const State& state, const std::function<void()>& action) {
+        ++refusals;
+        ::refuses<E>(words, state, action);
+    }
+    // With any exception.
+    void refuses(const State& state, const std::function<void()>& action) {
         INFO("refusal " << ++refusals);
         const std::string before = state();
         std::string message;
@@ -107,11 +111,10 @@ public:
             message = error.what();
         }
         INFO(message);
-        const bool is_unchanged = state() == before;  // the text is long, and need not be UTF-8
+        const bool is_unchanged = state() == before;
         CHECK(is_unchanged);
     }
-    // The action changes the state, so the state would show what a refusal had changed.
-    void changes(const State& state, const Action& action) {
+    void changes(const State& state, const std::function<void()>& action) {
         ++accepted;
         const std::string before = state();
         action();
@@ -120,17 +123,5 @@ public:
     }
     int refusals = 0, accepted = 0;
 };
-
-struct Row {
-    std::string functions;  // as the test of the headers calls them: "Tensor::add_ Tensor::operator+="
-    std::function<void(Check&)> run;
-};
-
-std::vector<Row> tensor_rows();
-std::vector<Row> module_rows();
-std::vector<Row> constructor_rows();
-std::vector<Row> training_rows();
-std::vector<Row> file_rows();
-std::vector<Row> picture_rows();
 
 }  // namespace unchanged

@@ -2,8 +2,8 @@
 #include <limits>
 #include <set>
 
-#include "catch.h"
 #include "golden/golden.h"
+#include "refusal.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -162,38 +162,22 @@ TEST_CASE("a function makes batches of samples of any type", "[train]") {
     CHECK(labels == std::vector<Numbers>{{7, 9}, {8}});
 }
 
-TEST_CASE("loader, dataset and padding refuse what makes no batch", "[train]") {
-    const auto refused = [](const std::string& message, const std::string& expected) {
-        INFO(message);
-        CHECK(contains(message, expected));
-    };
-    refused(message_of<ValueError>([] { loader_of(3, {.batch_size = 0}); }),
-            "DataLoader: batch_size is 0; use at least 1");
-    refused(message_of<ValueError>([] { loader_of(0, {}); }), "DataLoader: the dataset is empty");
-    refused(message_of<ValueError>([] { training::DataLoader(std::vector<Tensor>{}); }), "is empty");
-    refused(message_of<ValueError>([] { loader_of(3, {.batch_size = 4, .drop_last = true}); }),
-            "batch_size is 4 for 3 samples, so drop_last leaves no batch");
-    auto loader = loader_of(3, {});
-    refused(message_of<ValueError>([&] { loader.set_epoch(-1); }), "DataLoader: epoch -1");
-    CHECK(loader.epoch() == 0);
-
-    refused(message_of<ShapeError>([] {
-                training::TensorDataset(ones({3, 2}), ones({4}));
-            }),
-            "TensorDataset: tensors of shape (3, 2) and (4,); their first axis counts the samples");
-    refused(message_of<ShapeError>([] { training::TensorDataset(tensor(1.0)); }), "and ();");
-    refused(message_of<GraphError>([] { training::TensorDataset(ones({3}), Tensor()); }), "undefined");
-
-    refused(message_of<ValueError>([] { training::pad_sequence({}); }), "pad_sequence: the list is empty");
-    refused(message_of<ShapeError>([] {
-                training::pad_sequence({ones({2}), ones({2, 1})});
-            }),
-            "pad_sequence: sequences of shape (2,) and (2, 1); they must be (T, …)");
-    refused(message_of<ShapeError>([] { training::pad_sequence({ones({2, 3}), ones({2, 4})}); }), "(2, 4)");
-    refused(message_of<ShapeError>([] { training::pad_sequence({tensor(1.0)}); }), "and ();");
-    refused(message_of<DTypeError>([] {
-                training::pad_sequence({ones({2}), arange(2)});
-            }),
-            "pad_sequence: sequences of float32 and int64; convert one with to()");
-    refused(message_of<DTypeError>([] { training::pad_sequence({arange(2), arange(1)}, 0.5); }), "0.5");
+TEST_CASE("dataset and padding refuse what makes no batch", "[train]") {
+    using training::pad_sequence, training::TensorDataset;
+    refuses<ShapeError>("TensorDataset: tensors of shape (3, 2) and (4,); their first axis counts the samples",
+                        [] {
+                            TensorDataset(ones({3, 2}), ones({4}));
+                        });
+    refuses<ShapeError>("and ();", [] { TensorDataset(tensor(1.0)); });
+    refuses<GraphError>("undefined", [] { TensorDataset(ones({3}), Tensor()); });
+    refuses<ValueError>("pad_sequence: the list is empty", [] { pad_sequence({}); });
+    refuses<ShapeError>("pad_sequence: sequences of shape (2,) and (2, 1); they must be (T, …)", [] {
+        pad_sequence({ones({2}), ones({2, 1})});
+    });
+    refuses<ShapeError>("(2, 4)", [] { pad_sequence({ones({2, 3}), ones({2, 4})}); });
+    refuses<ShapeError>("and ();", [] { pad_sequence({tensor(1.0)}); });
+    refuses<DTypeError>("pad_sequence: sequences of float32 and int64; convert one with to()", [] {
+        pad_sequence({ones({2}), arange(2)});
+    });
+    refuses<DTypeError>("0.5", [] { pad_sequence({arange(2), arange(1)}, 0.5); });
 }

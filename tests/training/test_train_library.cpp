@@ -4,7 +4,7 @@
 #include <csignal>
 #include <set>
 
-#include "catch.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "weft/weft.h"
 #include "written.h"
@@ -90,12 +90,10 @@ TEST_CASE("a corpus reads all of its training part once in each pass, and target
 
 TEST_CASE("a corpus says how long its text has to be", "[train]") {
     CHECK_NOTHROW(training::Corpus(counted(41), {.block_size = 4, .batch_size = 1}));
-    CHECK(contains(
-        message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 4, .batch_size = 1}); }),
-        "the text has 40 tokens; a block_size of 4 needs at least 41"));
-    CHECK(contains(
-        message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 0, .batch_size = 1}); }),
-        "block_size is 0 and batch_size 1"));
+    refuses<ValueError>("the text has 40 tokens; a block_size of 4 needs at least 41",
+                        [] { training::Corpus(counted(40), {.block_size = 4, .batch_size = 1}); });
+    refuses<ValueError>("block_size is 0 and batch_size 1",
+                        [] { training::Corpus(counted(40), {.block_size = 0, .batch_size = 1}); });
     CHECK_THROWS_AS(training::Corpus(counted(40), {.block_size = 2, .batch_size = 0}), ValueError);
 }
 
@@ -107,10 +105,9 @@ TEST_CASE("texts are read without a byte-order mark, with LF", "[train]") {
     io::save_text(scratch / "b", "\xC3\xA9");
     CHECK(training::read_text({scratch / "a", scratch / "b"}) == "a\nb\r\xC3\xA9");
     io::save_text(scratch / "c", "ab\xFF");
-    CHECK(
-        contains(message_of<IoError>([&] { training::read_text({scratch / "c"}); }), "byte 0xFF at offset 2"));
+    refuses<IoError>("byte 0xFF at offset 2", [&] { training::read_text({scratch / "c"}); });
     io::save_text(scratch / "d", "\xEF\xBB\xBF");
-    CHECK(contains(message_of<IoError>([&] { training::read_text({scratch / "d"}); }), "it is empty"));
+    refuses<IoError>("it is empty", [&] { training::read_text({scratch / "d"}); });
 }
 
 TEST_CASE("a loop that goes on from its checkpoint ends with the bytes of one that never stopped", "[train]") {
@@ -294,6 +291,6 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
     errno = EWOULDBLOCK;  // of some earlier call
     CHECK_NOTHROW(training::OutputFolder(folder, {}, 0));
     fs::create_directories(folder / "model.safetensors");
-    CHECK(contains(message_of<IoError>([&] { training::OutputFolder taken(folder, {"model.safetensors"}); }),
-                   "its model.safetensors is a folder, not a file"));
+    refuses<IoError>("its model.safetensors is a folder, not a file",
+                     [&] { training::OutputFolder taken(folder, {"model.safetensors"}); });
 }

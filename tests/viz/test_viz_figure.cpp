@@ -4,8 +4,8 @@
 #include <locale>
 #include <sstream>
 
-#include "catch.h"
 #include "svg_reader.h"
+#include "unchanged.h"
 #include "viz/plot_picture.h"
 #include "viz/svg.h"
 #include "weft/viz/figure.h"
@@ -333,7 +333,7 @@ TEST_CASE("a range that is left free takes all values, even a single one", "[viz
                 values.begin(), values.end(), [&](double v) { return !logarithmic || v >= 1e-300; }));
             INFO(values[0] << " logarithmic " << logarithmic);
             if (drawable == 0) {
-                CHECK(contains(message_of<ValueError>([&] { plot.svg(); }), "no value to draw"));
+                refuses<ValueError>("no value to draw", [&] { plot.svg(); });
                 continue;
             }
             const SvgTag svg = read_svg(plot.svg());
@@ -512,21 +512,27 @@ TEST_CASE("figures are the same bytes in every locale", "[viz][figure]") {
     CHECK(before == after);
 }
 
-TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
-    const auto refused = [](auto action, const std::string& words) {
-        INFO(words);
-        const std::string message = message_of<ValueError>(action);
-        CHECK(message.substr(0, words.size()) == words);
+TEST_CASE_METHOD(
+    unchanged::Unchanged,
+    "refused without a change: Drawing::text Drawing::line Drawing::arrow Drawing::bend Drawing::path "
+    "Drawing::circle Drawing::box Drawing::cells Plot::line Plot::points Plot::bars Plot::field "
+    "Plot::text Plot::vertical Plot::horizontal",
+    "[viz][figure][fault][unchanged]") {
+    Drawing d(100, 100, "refusals");
+    Plot shown({.title = "t"}), p({});
+    shown.bars({"a", "b"}, {1, 2}, "first");
+    const State all = unchanged::watch(d, shown);
+    // The message begins with these words.
+    const auto refused = [&](const std::function<void()>& action, const std::string& words) {
+        refuses<ValueError>(words, all, action);
+        CHECK(message_of<ValueError>(action).starts_with(words));
     };
-    const auto misshapen = [](auto action, const std::string& words) {
-        INFO(words);
-        const std::string message = message_of<ShapeError>(action);
-        CHECK(message.substr(0, words.size()) == words);
+    const auto misshapen = [&](const std::function<void()>& action, const std::string& words) {
+        refuses<ShapeError>(words, all, action);
+        CHECK(message_of<ShapeError>(action).starts_with(words));
     };
     refused([] { Drawing(0, 10, ""); }, "Drawing: the width is 0");
     refused([] { Drawing(10, NAN, ""); }, "Drawing: the height is nan");
-    Drawing d(100, 100, "refusals");
-    const std::string empty = d.svg();
     refused([&] { d.text(NAN, 0, "a"); }, "Drawing::text: a length is nan");
     refused([&] { d.text(0, 0, "a", {.size = 0}); }, "Drawing::text: the text's size is 0");
     refused([&] { d.text(0, 0, "a", {.anchor = "left"}); }, "Drawing::text: anchor \"left\"");
@@ -537,7 +543,8 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { d.bend(5, 5, 5, 5); }, "Drawing::bend: the length is 0");
     refused([&] { d.bend(5, NAN, 5, 5); }, "Drawing::bend: a length is nan");
     refused([&] { d.bend(0, 0, 1, 0, {.width = -1}); }, "Drawing::bend: the stroke's width is -1");
-    refused([&] { d.path({{1, 1}}); }, "Drawing::path: 1 points");
+    refused([&] { d.path({}); }, "Drawing::path: 0 points; give two or more");
+    refused([&] { d.path({{1, 1}}); }, "Drawing::path: 1 points; give two or more");
     refused([&] { d.path({{1, 1}, {NAN, 1}}); }, "Drawing::path: a length is nan");
     refused([&] { d.circle(1, 1, -2); }, "Drawing::circle: the radius is -2");
     refused([&] { d.box(0, 0, 0, 1, "a"); }, "Drawing::box: the width is 0");
@@ -547,7 +554,9 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { d.cells(0, 0, 0, 1, arange(3)); }, "Drawing::cells: a cell's width is 0");
     refused([&] { d.cells(0, 0, 1, 0, arange(3)); }, "Drawing::cells: a cell's height is 0");
     refused([&] { d.cells(0, 0, 1, 1, arange(3), {.text_size = 0}); }, "Drawing::cells: the text's size is 0");
-    refused([&] { d.cells(0, 0, 1, 1, arange(3), {.digits = 0}); }, "Drawing::cells: 0 digits");
+    refused([&] { d.cells(0, 0, 1, 1, arange(3), {.digits = 0}); }, "Drawing::cells: 0 digits; give 1 to 17");
+    refused([&] { d.cells(0, 0, 1, 1, arange(3), {.digits = 18}); }, "Drawing::cells: 18 digits; give 1 to 17");
+    refused([&] { d.box(0, 0, 1, 1, "x\ny", {.label = {.anchor = "left"}}); }, "Drawing::box: anchor \"left\"");
     misshapen([&] { d.cells(0, 0, 1, 1, zeros({1, 2, 3})); }, "Drawing::cells: values of shape (1, 2, 3)");
     misshapen([&] { d.cells(0, 0, 1, 1, arange(3), CellsStyle{.texts = {"a"}}); },
               "Drawing::cells: 1 texts for 3 cells");
@@ -556,8 +565,7 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
             d.cells(0, 0, 1, 1, arange(3), CellsStyle{.fills = {"a", "b"}});
         },
         "Drawing::cells: 2 fills for 3 cells");
-    CHECK(d.svg() == empty);  // nothing half drawn
-
+    changes(all, [&] { d.cells(0, 0, 9, 9, zeros({2}), {.digits = 17}); });
     refused([] { Plot({.width = 20}); }, "Plot: a width of 20 leaves no room");
     refused([] { Plot({.height = NAN}); }, "Plot: a height of nan leaves no room");
     refused([] { Plot({.x_range = {1, 1}}); }, "Plot: x_range 1 … 1 is empty");
@@ -565,25 +573,34 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([] { Plot({.y_range = {0, INFINITY}}); }, "Plot: y_range 0 … inf is empty");
     refused([] { Plot({.log_y = true, .y_range = {0, 1}}); }, "Plot: y_range 0 … 1 on a logarithmic axis");
     refused([] { Plot({.legend = "left"}); }, "Plot: legend \"left\"");
-    Plot p({});
-    refused([&] { p.line({1, 2, 3}, {1, 2, 3, 4}); }, "Plot::line: x has 3 values, and y 4");
-    refused([&] { p.points({1, 2, 3}, {1}); }, "Plot::points: x has 3 values, and y 1");
-    refused([&] { p.line({1}, {1}, "", {.width = 0}); }, "Plot::line: the width is 0");
-    refused([&] { p.vertical(NAN); }, "Plot::vertical: a length is nan");
-    refused([&] { p.horizontal(INFINITY); }, "Plot::horizontal: a length is inf");
-    refused([&] { p.field(bowl(3, 3), {1, 0}, {0, 1}); }, "Plot::field: x_range 1 … 0 is empty");
-    refused([&] { p.field(bowl(3, 3), {0, 1}, {0, 1}, -1); }, "Plot::field: -1 contours");
-    misshapen([&] { p.field(arange(3), {0, 1}, {0, 1}); }, "Plot::field: values of shape (3,)");
-    misshapen([&] { p.field(zeros({0, 3}), {0, 1}, {0, 1}); }, "Plot::field: values of shape (0, 3)");
-    misshapen([&] { p.field(zeros({1, 3}), {0, 1}, {0, 1}, 2); }, "Plot::field: values of shape (1, 3)");
+    refused([&] { shown.line({1, 2, 3}, {1, 2, 3, 4}); }, "Plot::line: x has 3 values, and y 4");
+    refused([&] { shown.points({1, 2, 3}, {1}); }, "Plot::points: x has 3 values, and y 1");
+    refused([&] { shown.line({1}, {1}, "", {.width = 0}); }, "Plot::line: the width is 0");
+    refused([&] { shown.vertical(NAN); }, "Plot::vertical: a length is nan");
+    refused([&] { shown.horizontal(INFINITY); }, "Plot::horizontal: a length is inf");
+    refused([&] { shown.field(bowl(3, 3), {1, 0}, {0, 1}); }, "Plot::field: x_range 1 … 0 is empty");
+    refused([&] { shown.field(bowl(3, 3), {0, 1}, {0, 1}, -1); }, "Plot::field: -1 contours");
+    misshapen([&] { shown.field(arange(3), {0, 1}, {0, 1}); }, "Plot::field: values of shape (3,)");
+    misshapen([&] { shown.field(zeros({0, 3}), {0, 1}, {0, 1}); }, "Plot::field: values of shape (0, 3)");
+    misshapen([&] { shown.field(zeros({1, 3}), {0, 1}, {0, 1}, 2); }, "Plot::field: values of shape (1, 3)");
+    refused(
+        [&] {
+            shown.field(bowl(3, 3), {1, 1}, {0, 1});
+        },
+        "Plot::field: x_range 1 … 1 is empty; give the smaller end first");
+    refused([&] { shown.field(bowl(3, 3), {0, 1}, {0, 1}, 101); }, "Plot::field: 101 contours; give 0 to 100");
+    refused([&] { shown.text(NAN, 0, "x"); }, "Plot::text: a length is nan");
+    refused([&] { shown.text(0, INFINITY, "x"); }, "Plot::text: a length is inf");
+    refused([&] { shown.bars({"a", "c"}, {1, 2}); }, "Plot::bars: the names differ");
+    refused([&] { shown.bars({}, {1, 2, 3}); }, "Plot::bars: 2 names and 3 values");
+    CHECK_NOTHROW(Plot({}).field(zeros({2, 2}), {0, 1}, {0, 1}, 100));
+    changes(all, [&] { shown.text(0.5, 0.5, "x"); });
     refused([&] { p.svg(); }, "Plot::svg: \"\" has no value to draw");
     p.horizontal(1, "alone");
     refused([&] { p.svg(); }, "Plot::svg: \"\" has no value to draw");
     p.line({NAN, 1}, {1, INFINITY});
     refused([&] { p.svg(); }, "Plot::svg: \"\" has no value to draw");
     p.bars({"a", "b"}, {1, 2});
-    refused([&] { p.bars({"a", "c"}, {1, 2}); }, "Plot::bars: the names differ");
-    refused([&] { p.bars({}, {1, 2, 3}); }, "Plot::bars: 2 names and 3 values");
     refused([] { Plot({.log_y = true}).bars({"a"}, {1}); }, "Plot::bars: a bar has no length");
     refused(
         [] {

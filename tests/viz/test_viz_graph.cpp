@@ -4,8 +4,8 @@
 #include <regex>
 #include <sstream>
 
-#include "catch.h"
 #include "environment.h"
+#include "refusal.h"
 #include "scratch.h"
 #include "skipped.h"
 #include "weft/weft.h"
@@ -129,9 +129,8 @@ TEST_CASE("a tensor outside the graph has no picture", "[viz][graph]") {
 TEST_CASE("without graphviz save_svg says which package is missing, and writes nothing", "[viz][graph]") {
     const Scratch scratch;
     const Environment nowhere("PATH", scratch.folder().string());
-    const std::string message = message_of<IoError>([&] { viz::save_svg(scratch / "out.svg", "digraph {}"); });
-    CHECK(contains(message, "save_svg: cannot run the program dot"));
-    CHECK(contains(message, "apt-get install graphviz"));
+    refuses<IoError>("save_svg: cannot run the program dot…apt-get install graphviz",
+                     [&] { viz::save_svg(scratch / "out.svg", "digraph {}"); });
     CHECK_FALSE(std::filesystem::exists(scratch / "out.svg"));
 }
 
@@ -143,12 +142,12 @@ TEST_CASE("save_svg writes what dot draws and reports a failure of dot", "[viz][
     CHECK(io::load_text(scratch / "out.svg") == "drawn\ndigraph { a -> b }");
 
     write_program(scratch / "dot", "echo 'syntax error in line 1' >&2\nexit 3\n");
-    const std::string message = message_of<IoError>([&] { viz::save_svg(scratch / "out.svg", "nonsense"); });
-    CHECK(contains(message, "dot refused the graph (exit code 3): syntax error in line 1"));
+    refuses<IoError>("dot refused the graph (exit code 3): syntax error in line 1",
+                     [&] { viz::save_svg(scratch / "out.svg", "nonsense"); });
     CHECK(io::load_text(scratch / "out.svg") == "drawn\ndigraph { a -> b }");  // the old one stays
 
     write_program(scratch / "dot", "kill -9 $$\n");
-    CHECK(contains(message_of<IoError>([&] { viz::save_svg(scratch / "out.svg", ""); }), "exit code -1"));
+    refuses<IoError>("exit code -1", [&] { viz::save_svg(scratch / "out.svg", ""); });
 }
 
 TEST_CASE("graphviz draws our text, where it is installed", "[viz][graph]") {
@@ -164,6 +163,5 @@ TEST_CASE("graphviz draws our text, where it is installed", "[viz][graph]") {
         CHECK(contains(svg, part));
     viz::save_svg(scratch / "odd.svg", viz::graph(y, {{"a \"b\" \\ <c>\n", layer.weight}}));
     CHECK(contains(io::load_text(scratch / "odd.svg"), "a &quot;b&quot; \\ &lt;c&gt;↵"));
-    CHECK(contains(message_of<IoError>([&] { viz::save_svg(scratch / "bad.svg", "digraph {"); }),
-                   "syntax error"));
+    refuses<IoError>("syntax error", [&] { viz::save_svg(scratch / "bad.svg", "digraph {"); });
 }

@@ -3,8 +3,8 @@
 #include <regex>
 #include <set>
 
-#include "catch.h"
 #include "svg_reader.h"
+#include "unchanged.h"
 #include "weft/viz/storage.h"
 #include "weft/weft.h"
 
@@ -94,23 +94,22 @@ TEST_CASE("the movie's text has shape, strides, memory, places and values", "[vi
     CHECK(StorageMovie().str().empty());
 }
 
-TEST_CASE("a movie refuses what it cannot show, and says what to do", "[viz][storage]") {
+TEST_CASE_METHOD(unchanged::Unchanged, "refused without a change: StorageMovie::show StorageMovie::attempt",
+                 "[viz][storage][fault][unchanged]") {
     StorageMovie movie;
-    CHECK(contains(message_of<ValueError>([&] { movie.show("big", zeros({65})); }),
-                   "big has shape (65,), but a frame shows 1 to 64 elements"));
-    CHECK(contains(message_of<ValueError>([&] { movie.show("none", zeros({0})); }), "take a smaller tensor"));
-    CHECK(contains(message_of<ValueError>([&] {
-                       movie.show("far", zeros({40, 3}).slice(1, 0, 1));
-                   }),
-                   "spans 118 elements"));
-    const Tensor m = matrix();
-    movie.show("row", m[1]);
-    CHECK(contains(
-        message_of<ValueError>([&] { movie.show("m", m); }),
-        "m reaches beyond what the first frame of its storage, row, shows; show the tensor that owns"));
-    CHECK(contains(message_of<ValueError>([&] { movie.show("before", m[0]); }), "reaches beyond"));
-    CHECK_THROWS_AS(movie.show("undefined", Tensor()), GraphError);
-    CHECK(movie.frames().size() == 1);
+    const Tensor m = matrix(), large = zeros({65});
+    const State all = unchanged::watch(movie);
+    changes(all, [&] { movie.show("row", m[1]); });
+    refuses<ValueError>("big has shape (65,), but a frame shows 1 to 64 elements", all,
+                        [&] { movie.show("big", large); });
+    refuses<ValueError>("big has shape (65,)", all, [&] { movie.attempt("big", [&] { return large; }); });
+    refuses<ValueError>("take a smaller tensor", all, [&] { movie.show("none", zeros({0})); });
+    refuses<ValueError>("spans 118 elements", all, [&] { movie.show("far", zeros({40, 3}).slice(1, 0, 1)); });
+    refuses<ValueError>(
+        "m reaches beyond what the first frame of its storage, row, shows; show the tensor that owns", all,
+        [&] { movie.show("m", m); });
+    refuses<ValueError>("reaches beyond", all, [&] { movie.show("before", m[0]); });
+    refuses<GraphError>("undefined", all, [&] { movie.show("undefined", Tensor()); });
     std::vector<Tensor> more;
     for (int i = 0; i < 25; ++i) movie.show("x", zeros({1}));
     CHECK(movie.frames().back().storage == 'Z');
