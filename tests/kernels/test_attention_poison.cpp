@@ -1,5 +1,5 @@
 // NaN and ±∞ in attention: what sees them is what IEEE arithmetic makes of it, and what does not see them does
-// not know of them, also from module to module. The 10,000 cases are in test_safe_attention.cpp.
+// not know of them, also from module to module. The random cases are in test_safe_attention.cpp.
 #include <functional>
 
 #include "attention_cases.h"
