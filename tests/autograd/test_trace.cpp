@@ -80,20 +80,6 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     CHECK(names_of(trace) == "X, QKV, merged, Y");  // the fused kernel has no scores
 }
 
-TEST_CASE("the weights that the trace names are those that attention returns", "[trace]") {
-    Rng rng(2);
-    const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
-    const Trace trace;
-    const Tensor weights = attention.with_weights(randn({2, 4, 8}, rng)).weights;
-    int seen = 0;
-    for (const TraceEntry& entry : trace.entries())
-        if (entry.name == "weights") {
-            CHECK(entry.tensor.to_vector<float>() == weights.to_vector<float>());
-            ++seen;
-        }
-    CHECK(seen == 1);
-}
-
 TEST_CASE("a counter has the multiply-adds of every product, forward and backward", "[trace]") {
     const auto count = [](const auto& run) {
         const CountMultiplyAdds counter;
@@ -114,27 +100,6 @@ TEST_CASE("a counter has the multiply-adds of every product, forward and backwar
         CHECK(count([&] { y = sum(linear(x, W)); }) == 7 * 3 * 4);
         CHECK(count([&] { y.backward(); }) == 2 * 7 * 3 * 4);  // dx and dW
     }
-}
-
-TEST_CASE("a counter sees inside the fused kernel of attention: masked tiles skipped, scores again in backward",
-          "[trace]") {
-    constexpr std::int64_t B = 2, H = 3, T = 256, d_k = 8;
-    constexpr std::int64_t one = B * H * T * T * d_k;  // the scores, or the weights times the values
-    Rng rng(1);
-    const Tensor qkv = randn({B, T, 3 * H * d_k}, rng).requires_grad_();
-    const auto count = [&](const Mask& mask, bool composed) {
-        const Composed path(composed);
-        const CountMultiplyAdds counter;
-        const Tensor y = sum(multi_head_attention(qkv, H, {.mask = mask}));
-        const std::int64_t forward = counter.count();
-        y.backward();
-        return std::pair(forward, counter.count() - forward);
-    };
-    CHECK(count({}, true) == std::pair(2 * one, 4 * one));
-    CHECK(count({}, false) == std::pair(2 * one, 5 * one));
-    CHECK(count(Mask::causal(), true) == std::pair(2 * one, 4 * one));
-    // Tiles of 64 queries with 64, 128, 192 and 256 keys, of 256 each.
-    CHECK(count(Mask::causal(), false) == std::pair(2 * one * 10 / 16, 5 * one * 10 / 16));
 }
 
 TEST_CASE("a counter is its thread's, with the work of the team; an inner one adds to the outer at its end",

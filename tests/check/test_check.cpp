@@ -1,7 +1,6 @@
 // The checks themselves: right gradients pass, each kind of wrong one is found and named.
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "markdown.h"
 #include "refusal.h"
@@ -288,41 +287,4 @@ TEST_CASE("gradgradcheck finds a rule whose own derivative is wrong", "[check]")
     const auto report = gradgradcheck("cube", f, {input({3})});
     CHECK_FALSE(report.passed);
     CHECK(contains(report.message, "gradgradcheck of cube: input 0 (3,) at ("));
-}
-
-TEST_CASE("gradcheck proves a module, parameters and input alike", "[check][nn]") {
-    Rng rng(1);
-    nn::TransformerBlock block(4, 2, rng, {.bias = true});
-    block.to(float64);
-    Inputs inputs{input({1, 3, 4})};
-    nn::NamedTensors state = block.state_dict();
-    for (const auto& [name, parameter] : state) inputs.push_back(parameter.detach().clone().requires_grad_());
-    const auto f = [&](const Inputs& x) {
-        // The block with these parameters, by the same arithmetic.
-        const auto norm = [&](const Tensor& y, std::size_t i) { return layer_norm(y, x[i], x[i + 1]); };
-        std::map<std::string, std::size_t> at;
-        for (std::size_t i = 0; i < state.size(); ++i) at[state[i].first] = i + 1;
-        const auto [q, k, v] = nn::split_qkv(
-            linear(norm(x[0], at["norm1.weight"]), x[at["attn.W_qkv.weight"]], x[at["attn.W_qkv.bias"]]), 2);
-        const Tensor y = nn::merge_heads(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()}));
-        const Tensor h = x[0] + linear(y, x[at["attn.W_out.weight"]], x[at["attn.W_out.bias"]]);
-        const Tensor inside = gelu(
-            linear(norm(h, at["norm2.weight"]), x[at["mlp.W_in.weight"]], x[at["mlp.W_in.bias"]]), Gelu::tanh);
-        return h + linear(inside, x[at["mlp.W_out.weight"]], x[at["mlp.W_out.bias"]]);
-    };
-    const auto report = gradcheck("a transformer block", f, inputs);
-    INFO(report.message);
-    CHECK(report.passed);
-
-    // The module itself gives the same output and the same gradients.
-    const Tensor seed = input({1, 3, 4}, 5).detach();
-    const Tensor y = f(inputs), z = block(inputs[0]);
-    CHECK(max(abs(y.detach() - z.detach())).item() < 1e-15);
-    std::vector<Tensor> leaves(inputs.begin() + 1, inputs.end());
-    const auto expected = grad({y}, leaves, {seed});
-    z.backward(seed);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-        INFO(state[i].first);
-        CHECK(max(abs(state[i].second.grad() - expected[i])).item() < 1e-14);
-    }
 }

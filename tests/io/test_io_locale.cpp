@@ -164,24 +164,3 @@ TEST_CASE("under a German locale the same files are written, and read as they we
     CHECK(io::load_npy(python / "float64.npy").at({1, 2, 1}) == 4.5);
     CHECK(io::load_npz(python / "savez.npz").size() == 7);
 }
-
-#ifdef WEFT_PROGRAMS
-TEST_CASE("train_gpt under a German locale writes the same files", "[fault][programs][train]") {
-    const Scratch data, plain, other, locales;
-    io::save_text(data / "text", pangrams());
-    const std::string command =
-        tiny + "--steps 3 --lr 1.5e-3 --prompt 'The ' --text " + (data / "text").string() + " ";
-    const German german(locales.folder());  // its folder stays in the environment
-    const std::string in_german = "export LC_ALL=de_DE";
-    const Result shown = run("train_gpt --help >/dev/null; env printf %.1f 1,5", in_german);
-    REQUIRE(contains(shown.output, "1,5"));  // what runs there really finds the locale
-    const Result first = run(command + in(plain), "export LC_ALL=C");
-    const Result second = run(command + in(other), in_german);
-    REQUIRE(first.code == 0);
-    REQUIRE(second.code == 0);
-    for (const char* name : {"model.safetensors", "best.safetensors", "loss.csv"})
-        CHECK((io::load_text(plain / name) == io::load_text(other / name)));
-    CHECK(contains(second.output, "step 3/3  loss 3."));
-    check_refusal(run("train_gpt --lr 0,5", in_german), 2, "\"0,5\" is not a number");
-}
-#endif

@@ -157,15 +157,6 @@ TEST_CASE("the kernel writes weights of 0 where documents do not meet, over what
     CHECK(all(isfinite(weights)));
 }
 
-TEST_CASE("two maskings by documents, and documents with keys, give the bits of their matrix",
-          "[attention][documents]") {
-    const Case c{2, 2, 1, 130, 600, float32, true};
-    const Mask both = Mask::documents(in_texts(c.S, 90)) | Mask::documents(in_texts(c.S, 41)),
-               with_keys = both | Mask::keys(random({c.B, c.S}, 6) > 0) | Mask::padding({550, 10});
-    for (const Mask& mask : {both, with_keys})
-        CHECK(all_same(everything(c, mask), everything(c, matrix_of(mask, c))));
-}
-
 TEST_CASE("documents have the same bits at every number of threads", "[attention][documents][threads]") {
     const Case c{1, 3, 1, 600, 600, float32, true, true, 0.1};
     const Mask mask = Mask::documents(in_texts(c.S, 130));
@@ -173,38 +164,6 @@ TEST_CASE("documents have the same bits at every number of threads", "[attention
     for (const int n : {1, 2, 3, 16}) {
         const Threads threads(n);
         CHECK(all_same(everything(c, mask), expected));
-    }
-}
-
-TEST_CASE("documents in one row give what each gives alone: values and gradients", "[attention][documents]") {
-    const std::vector<std::int64_t> lengths{5, 1, 130, 64, 300};
-    std::vector<Tensor> ids;
-    for (const std::int64_t n : lengths) ids.push_back(full({n}, static_cast<double>(ids.size() % 2), int64));
-    ids[2].fill_(9), ids[4].fill_(-4);  // every document has an id of its own, in no order
-    ids[3].fill_(3);
-    const std::int64_t S = 500;
-    for (const bool causal : {false, true}) {
-        const Mask own = causal ? Mask::causal() : Mask();
-        const auto run = [&](const Tensor& of, const Mask& mask, const Tensor& seed) {
-            std::vector<Tensor> qkv;
-            for (const Tensor& x : split(of, {4, 4, 3}, -1)) qkv.push_back(x.contiguous().requires_grad_());
-            const Tensor y = scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {.mask = mask});
-            std::vector<Tensor> found = grad({y}, qkv, {seed});
-            found.push_back(y.detach());
-            return found;
-        };
-        const Tensor x = random({2, S, 11}), dy = random({2, S, 3}, 2);
-        const std::vector<Tensor> packed = run(x, own | Mask::documents(cat(ids)), dy);
-        std::int64_t first = 0;
-        for (const std::int64_t n : lengths) {
-            CAPTURE(causal, n);
-            const auto rows = [&](const Tensor& of) { return of.slice(1, first, first + n); };
-            const std::vector<Tensor> alone = run(rows(x), own, rows(dy));
-            for (std::size_t i = 0; i < alone.size(); ++i)
-                CHECK(distance(rows(packed[i]).contiguous(), alone[i]) < 1e-13);
-            first += n;
-        }
-        REQUIRE(first == S);
     }
 }
 

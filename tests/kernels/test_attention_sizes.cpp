@@ -102,14 +102,3 @@ TEST_CASE("heads that share a task give the bits that each gives alone", "[atten
         }
     set_num_threads(threads);
 }
-
-TEST_CASE("query heads that share keys and values, more of them than a task takes", "[attention][tiles]") {
-    for (const std::int64_t T : {8, 300})
-        for (const std::int64_t H : {2, 6}) {
-            CAPTURE(T, H);
-            const Tensor q = random({2, H, T, 4}), k = random({2, 2, T, 4}, 2), v = random({2, 2, T, 3}, 3),
-                         dy = random({2, H, T, 3}, 4);
-            const AttentionOptions options{.mask = Mask::causal() | Mask::padding({T - 2, T})};
-            check_close(attended(q, k, v, dy, options, false), attended(q, k, v, dy, options, true), 1e-12);
-        }
-}

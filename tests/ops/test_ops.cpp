@@ -1,12 +1,9 @@
 // What holds for every operation, tested on every sample of the table.
 #include <algorithm>
-#include <iostream>
 
 #include "golden/golden.h"
 #include "op_table.h"
 #include "refusal.h"
-#include "weft/check/gradcheck.h"
-#include "weft/check/gradient_flow.h"
 
 using namespace weft;
 
@@ -32,8 +29,8 @@ std::vector<Tensor> leaves_of(const Inputs& inputs) {
 }
 
 // Outputs, then the gradient of each leaf.
-std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, bool gaps_in_seeds = false,
-                               GradOptions options = {}) {
+std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, const GradOptions& options = {},
+                               bool gaps_in_seeds = false) {
     const Outputs outputs = op.function(inputs);
     std::vector<Tensor> results(outputs);
     auto [roots, seeds] = seeded(op, outputs);
@@ -95,35 +92,31 @@ TEST_CASE("every golden sample is used by a row of the table", "[ops]") {
     CHECK(unused == std::vector<std::string>{});
 }
 
-TEST_CASE("every operation equals PyTorch in float64: values and gradients", "[ops][golden]") {
-    double largest = 0;
-    for_every_row([&](const Op& op) {
-        const Inputs inputs = as_leaves(inputs_of(op));
-        if (op.compared)
-            largest = std::max(largest, compare(results_of(op, inputs), expected_of(op, inputs), 1e-10));
-    });
-    SUCCEED("largest relative distance " << largest);
-}
-
-TEST_CASE("every operation equals PyTorch when composed: values and gradients", "[ops][golden]") {
-    const Composed composed;
-    for_every_row([&](const Op& op) {
-        const Inputs inputs = as_leaves(inputs_of(op));
-        if (op.compared) compare(results_of(op, inputs), expected_of(op, inputs), 1e-10);
-    });
-}
-
-TEST_CASE("every operation equals PyTorch by the reference kernels: values and gradients", "[ops][golden]") {
-    const ReferenceKernels plain;
-    for (const DType dtype : {float64, float32})
-        for (const bool is_composed : {false, true})
-            for_every_row([&](const Op& op) {
-                INFO(name(dtype) << (is_composed ? ", composed" : ""));
-                const Composed composed(is_composed);
-                const Inputs inputs = as_leaves(inputs_of(op), dtype);
-                if (op.compared)
-                    compare(results_of(op, inputs), expected_of(op, inputs), dtype == float64 ? 1e-10 : 3e-6);
-            });
+TEST_CASE("every operation equals PyTorch, however it is computed: values and gradients", "[ops][golden]") {
+    struct Way {
+        const char* name;
+        DType dtype;
+        bool composed = false, reference = false, create_graph = false;
+    };
+    for (const Way& way : {Way{"float64", float64}, Way{"float32", float32}, Way{"composed", float64, true},
+                           Way{"by the reference kernels", float64, false, true},
+                           Way{"float32, by the reference kernels", float32, false, true},
+                           Way{"with create_graph", float64, false, false, true}}) {
+        double largest = 0;
+        for_every_row([&](const Op& op) {
+            INFO(way.name);
+            const Composed composed(way.composed);
+            const ReferenceKernels reference(way.reference);
+            const Inputs inputs = as_leaves(inputs_of(op), way.dtype);
+            if (!op.compared) return;
+            const auto results = results_of(op, inputs, {.create_graph = way.create_graph});
+            const double tolerance = way.dtype == float64 ? 1e-10 : 3e-6;
+            largest = std::max(largest, compare(results, expected_of(op, inputs), tolerance));
+            if (way.dtype == float32)
+                for (const Tensor& y : results) CHECK(y.dtype() != float64);
+        });
+        SUCCEED(way.name << ": largest relative distance " << largest);
+    }
 }
 
 TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
@@ -132,27 +125,6 @@ TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
         const auto fast = results_of(op, as_leaves(inputs_of(op)));
         const ReferenceKernels plain;
         compare(results_of(op, as_leaves(inputs_of(op))), fast, 1e-12);
-    });
-}
-
-TEST_CASE("every operation equals PyTorch in float32: values and gradients", "[ops][golden]") {
-    double largest = 0;
-    for_every_row([&](const Op& op) {
-        const Inputs inputs = as_leaves(inputs_of(op), float32);
-        if (!op.compared) return;
-        const auto results = results_of(op, inputs);
-        largest = std::max(largest, compare(results, expected_of(op, inputs), 3e-6));
-        for (const Tensor& y : results) CHECK(y.dtype() != float64);
-    });
-    SUCCEED("largest relative distance " << largest);
-}
-
-TEST_CASE("gradients made with create_graph are the same gradients", "[ops][golden]") {
-    for_every_row([&](const Op& op) {
-        const Inputs inputs = as_leaves(inputs_of(op));
-        GradOptions options;
-        options.create_graph = true;
-        if (op.compared) compare(results_of(op, inputs, false, options), expected_of(op, inputs), 1e-10);
     });
 }
 
@@ -169,42 +141,34 @@ TEST_CASE("each input alone gets the gradient it gets among the others", "[ops][
     });
 }
 
-TEST_CASE("inputs and seeds with gaps in memory give the same results", "[ops][views]") {
+TEST_CASE("inputs with gaps, transposed or expanded give the same results as copies of them", "[ops][views]") {
+    const auto transposed = [](const Tensor& x) {
+        Shape reversed = Shape::filled(x.rank(), 0);
+        for (int i = 0; i < x.rank(); ++i) reversed[i] = x.rank() - 1 - i;
+        return x.permute(reversed).contiguous().permute(reversed);
+    };
+    // All slices along the axis are equal then, so extremes may be ties: the first gets the gradient either
+    // way.
+    const auto expanded = [](int axis) {
+        return
+            [axis](const Tensor& x) { return x.rank() >= -axis ? x.slice(axis, 0, 1).expand(x.shape()) : x; };
+    };
+    const std::pair<const char*, std::function<Tensor(const Tensor&)>> layouts[] = {
+        {"with gaps", strided_copy},
+        {"transposed", transposed},
+        {"expanded along the last axis", expanded(-1)},
+        {"expanded along the axis before", expanded(-2)},
+        {"expanded along the third from the end", expanded(-3)}};
     for_every_row([&](const Op& op) {
         if (!op.takes_strided) return;
-        const Inputs plain = as_leaves(inputs_of(op));
-        Inputs spread = inputs_of(op);
-        for (Tensor& x : spread) x = strided_copy(x);
-        compare(results_of(op, as_leaves(spread), true), results_of(op, plain), 1e-13);
-    });
-}
-
-TEST_CASE("transposed inputs give the same results", "[ops][views]") {
-    for_every_row([&](const Op& op) {
-        if (!op.takes_strided) return;
-        const Inputs plain = as_leaves(inputs_of(op));
-        Inputs turned = inputs_of(op);
-        for (Tensor& x : turned) {
-            Shape reversed = Shape::filled(x.rank(), 0);
-            for (int i = 0; i < x.rank(); ++i) reversed[i] = x.rank() - 1 - i;
-            x = x.permute(reversed).contiguous().permute(reversed);
-        }
-        compare(results_of(op, as_leaves(turned)), results_of(op, plain), 1e-13);
-    });
-}
-
-TEST_CASE("expanded inputs give the same results as copies of them", "[ops][views]") {
-    for_every_row([&](const Op& op) {
-        // all slices along one axis are equal then, so that extremes may be ties: the first gets the gradient
-        // either way
-        for (int axis = -1; axis >= -3 && op.takes_strided; --axis) {
-            Inputs expanded = inputs_of(op), copied;
-            for (Tensor& x : expanded) {
-                if (x.rank() >= -axis) x = x.slice(axis, 0, 1).expand(x.shape());
+        for (const auto& [name, layout] : layouts) {
+            INFO(name);
+            Inputs laid_out = inputs_of(op), copied;
+            for (Tensor& x : laid_out) {
+                x = layout(x);
                 copied.push_back(x.clone());
             }
-            INFO("axis " << axis);
-            compare(results_of(op, as_leaves(expanded)), results_of(op, as_leaves(copied)), 1e-13);
+            compare(results_of(op, as_leaves(laid_out), {}, true), results_of(op, as_leaves(copied)), 1e-13);
         }
     });
 }
@@ -225,26 +189,6 @@ TEST_CASE("no operation changes its inputs, and none is recorded under NoGrad", 
         }
         const NoGrad off;
         for (const Tensor& y : op.function(inputs)) CHECK_FALSE(y.requires_grad());
-    });
-}
-
-TEST_CASE("every operation gives the same bits again", "[ops]") {
-    for_every_row([&](const Op& op) {
-        const Inputs inputs = as_leaves(inputs_of(op), float32);
-        const auto first = results_of(op, inputs), second = results_of(op, inputs);
-        for (std::size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i], second[i]));
-    });
-}
-
-TEST_CASE("gradcheck of every operation with gaps in memory", "[ops][gradcheck]") {
-    for_every_row([&](const Op& op) {
-        if (op.gradient == Gradient::none || op.gradient == Gradient::kink || !op.takes_strided) return;
-        Inputs inputs = inputs_of(op);
-        for (Tensor& x : inputs) x = strided_copy(x);
-        const auto report = check::gradcheck(
-            op.golden, [&](const Inputs& x) { return flat(op.function(x)); }, as_leaves(inputs));
-        INFO(report.message);
-        CHECK(report.passed);
     });
 }
 

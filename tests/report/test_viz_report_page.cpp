@@ -1,8 +1,4 @@
 // The report's page: what a user's text may do to it, its size, the file, and going on with one.
-#include <sys/resource.h>
-
-#include <csignal>
-
 #include "refusal.h"
 #include "report_reader.h"
 #include "scratch.h"
@@ -191,21 +187,4 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
     CHECK(contains(with("\"stride\":1", "\"stride\":0"), "it has 0 instead of a whole number in 1 … "));
     CHECK(
         contains(with("\"steps\":[0,", "\"steps\":[\"0\","), "it has \"0\" instead of a whole number in 0 … "));
-}
-
-TEST_CASE("a disk that is full while a report is written leaves the old one", "[viz][report]") {
-    const Scratch scratch;
-    Report("old").save(scratch / "report.html");
-    const std::string before = io::load_text(scratch / "report.html");
-    rlimit limit{};
-    REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    const rlimit small{4096, limit.rlim_max};
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-    const std::string message = message_of<IoError>([&] { Report("new").save(scratch / "report.html"); });
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    std::signal(SIGXFSZ, handler);
-    CHECK(contains(message, "cannot write " + (scratch / "report.html").string()));
-    CHECK(io::load_text(scratch / "report.html") == before);
-    CHECK(std::distance(std::filesystem::directory_iterator(scratch.folder()), {}) == 1);  // no half of a file
 }

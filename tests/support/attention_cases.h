@@ -98,29 +98,6 @@ inline AttentionCase attention_case(std::uint64_t seed) {
     return c;
 }
 
-// The same case with P more queries and keys of any content: no real query sees the keys, the padded queries
-// see what they like, and no loss depends on them.
-inline AttentionCase with_padding(const AttentionCase& c, std::int64_t P, Rng& rng) {
-    AttentionCase longer = c;
-    longer.T += P, longer.S += P;
-    const auto more = [&](const Tensor& x, double bound) {
-        Shape shape = x.shape();
-        shape[2] = P;
-        return cat({x, uniform(shape, bound, rng, c.dtype)}, 2);
-    };
-    longer.q = more(c.q, 100), longer.k = more(c.k, 100), longer.v = more(c.v, 100), longer.dy = more(c.dy, 0);
-    Tensor blocked = !from_vector(c.visible, {c.B, c.H, c.T, c.S});
-    blocked = cat({blocked, bools({c.B, c.H, P, c.S}, 0.5, rng)}, 2);
-    blocked = cat({blocked, bools({c.B, c.H, c.T + P, P}, 0.5, rng)}, 3);
-    const std::vector<std::int64_t> lengths(static_cast<std::size_t>(c.B), c.S);
-    longer.mask = Mask::blocked(blocked) | Mask::padding(lengths);
-    if (c.bias.defined()) {
-        const Tensor below = cat({c.bias, zeros({1, c.H, P, c.S}, c.dtype)}, 2);
-        longer.bias = cat({below, zeros({1, c.H, c.T + P, P}, c.dtype)}, 3);
-    }
-    return longer;
-}
-
 // The output and the gradients of one run, as doubles, which hold every float exactly; and, where they were
 // asked for, the gradients of Σ (dq·a + dk·b + dv·c), a … c numbers of any size, in q, k, v and dy.
 struct AttentionRun {

@@ -1,5 +1,5 @@
 // Compares the gradient of every operation and module with finite differences: the first derivative, and the
-// second where there is one.
+// second where there is one. The operands of an operation have gaps in memory where it takes such.
 //
 //     gradcheck    prints a line each, and exits with 1 if a gradient is wrong
 #include <algorithm>
@@ -69,7 +69,10 @@ int main() {
         Line& line = operations[d.substr(0, d.find('(', d.starts_with("operator()") ? 10 : 0))];
         if (op.gradient == Gradient::none || op.gradient == Gradient::kink) continue;
         const check::Function f = [&](const Inputs& x) { return flat(op.function(x)); };
-        line.check(op.golden, f, as_leaves(inputs_of(op)), op.gradient == Gradient::twice);
+        Inputs inputs = inputs_of(op);
+        if (op.takes_strided)
+            for (Tensor& x : inputs) x = strided_copy(x);
+        line.check(op.golden, f, as_leaves(inputs), op.gradient == Gradient::twice);
     }
     std::map<std::string, Line> modules;
     manual_seed(1);

@@ -241,15 +241,3 @@ TEST_CASE("an id without a token is an empty piece, and beyond the last an error
     refuses<IndexError>("PreTrainedTokenizer: the id is", [&] { (void)tokenizer.piece(V + 6); });
     refuses<IndexError>("the id at position 1 is -1", [&] { (void)tokenizer.decode({0, -1}); });
 }
-
-TEST_CASE("long runs of one thing take no longer than other texts", "[tokenizer]") {
-    // Were a step taken for each pair of characters, each of these would take minutes.
-    std::string marks;
-    for (int i = 0; i < 100'000; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0316";
-    for (const char* name : {"gpt2", "qwen2", "gpt4o", "gemma", "llama2", "metaspace", "sentencepiece"}) {
-        const PreTrainedTokenizer tokenizer = load(name);
-        for (const std::string& text : {std::string(1'000'000, 'a'), std::string(1'000'000, ' '),
-                                        std::string(300'000, '<'), std::string(300'000, '\n'), "a" + marks})
-            CHECK_FALSE(tokenizer.encode(text).empty());
-    }
-}

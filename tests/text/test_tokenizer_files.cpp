@@ -172,17 +172,3 @@ TEST_CASE("files of a tokeniser that are missing or folders are refused by path"
         CHECK(contains(other.refusal(), other.path(file).string() + ": it is a directory"));
     }
 }
-
-TEST_CASE("a text of many special tokens is searched once for each of them", "[tokenizer]") {
-    // Were the rest searched for the absent one after each that is there, this would take hours.
-    Changed other;
-    other.vocabulary(R"("<|endoftext|>":383)", R"("<|endoftext|>":383,"<|absent|>":384)");
-    const BytePairs pairs = BytePairs::load(other.path("."), {"<|absent|>", BytePairs::eos_token});
-    constexpr std::size_t times = 300000;
-    std::string text;
-    for (std::size_t i = 0; i < times; ++i) text += "a<|endoftext|>";
-    const Ids ids = pairs.encode(text);
-    REQUIRE(ids.size() == 2 * times);
-    CHECK(ids[1] == 383);
-    CHECK(ids[2 * times - 1] == 383);
-}

@@ -62,12 +62,6 @@ std::vector<const SvgTag*> paths(const SvgTag& svg, const std::string& stroke) {
         if (path->has("stroke", stroke)) found.push_back(path);
     return found;
 }
-std::vector<const SvgTag*> rects(const SvgTag& svg, const std::string& fill) {
-    std::vector<const SvgTag*> found;
-    for (const SvgTag* rect : svg.all("rect"))
-        if (rect->has("fill", fill)) found.push_back(rect);
-    return found;
-}
 const SvgTag& text_of(const SvgTag& svg, const std::string& wanted) {
     for (const SvgTag* tag : svg.all("text"))
         if (tag->text == wanted) return *tag;
@@ -142,37 +136,6 @@ std::vector<std::string> everything(const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("a point lies where the ranges say", "[viz][figure]") {
-    const SvgTag svg =
-        read_svg(Plot({.x_range = {0, 10}, .y_range = {-1, 1}}).points({0, 2.5, 10}, {-1, 0.5, 1}).svg());
-    const Area area(svg);
-    const auto dots = svg.all("circle");
-    REQUIRE(dots.size() == 3);
-    const std::vector<Point> shares = {{0, 0}, {0.25, 0.75}, {1, 1}};
-    for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(dots[i]->number("cx") == Approx(area.x(shares[i].first)).margin(pixel));
-        CHECK(dots[i]->number("cy") == Approx(area.y(shares[i].second)).margin(pixel));
-    }
-}
-
-TEST_CASE("on a logarithmic axis decades are equally far apart, and named as powers", "[viz][figure]") {
-    const SvgTag svg =
-        read_svg(Plot({.log_x = true, .log_y = true, .x_range = {1e-4, 1}, .y_range = {1, 100000}})
-                     .line({1e-4, 0.01}, {1, 1000})
-                     .svg());
-    const Area area(svg);
-    const std::vector<std::string> names = {"10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        for (const SvgTag* tag : svg.all("text"))
-            if (tag->text == names[i] && tag->number("y") > area.y(0))
-                CHECK(tag->number("x") == Approx(area.x(static_cast<double>(i) / 4)).margin(pixel));
-    CHECK(text_of(svg, "10³").number("y") == Approx(area.y(0.6)).margin(pixel));
-    const auto line = points_of(*paths(svg, blue).at(0));
-    REQUIRE(line.size() == 2);
-    CHECK(line[1].first == Approx(area.x(0.5)).margin(pixel));
-    CHECK(line[1].second == Approx(area.y(0.6)).margin(pixel));
-}
-
 // Those that have one.
 static std::vector<std::string> labels_of(const std::vector<viz::Tick>& ticks) {
     std::vector<std::string> labels;
@@ -231,29 +194,6 @@ TEST_CASE("a short logarithmic axis has 1, 2 and 5 between its powers", "[viz][f
     CHECK(labels_of(viz::logarithmic_ticks(1e-20, 1, 6)) ==
           std::vector<std::string>{"10⁻²⁰", "10⁻¹⁶", "10⁻¹²", "10⁻⁸", "10⁻⁴", "1"});
     CHECK(labels_of(viz::logarithmic_ticks(1e-6, 1, 1)) == std::vector<std::string>{"1"});
-}
-
-TEST_CASE("bars are as high as their values, from zero, side by side", "[viz][figure]") {
-    const SvgTag svg =
-        read_svg(Plot({.y_range = {-1, 3}}).bars({"a", "b"}, {1, -0.5}).bars({}, {2, NAN}, "two").svg());
-    const Area area(svg);
-    const auto one = rects(svg, blue), two = rects(svg, red);
-    REQUIRE(one.size() == 2);
-    REQUIRE(two.size() == 2);  // one bar and the legend
-    const double unit = area.height / 4, ground = area.y(0.25);
-    CHECK(one[0]->number("height") == Approx(unit).margin(pixel));
-    CHECK(one[0]->number("y") == Approx(ground - unit).margin(pixel));
-    CHECK(one[1]->number("height") == Approx(unit / 2).margin(pixel));  // below zero
-    CHECK(one[1]->number("y") == Approx(ground).margin(pixel));
-    CHECK(two[0]->number("height") == Approx(2 * unit).margin(pixel));
-    CHECK(one[0]->number("x") + one[0]->number("width") <= two[0]->number("x"));
-    CHECK(text_of(svg, "a").number("x") == Approx(area.x(0.25)).margin(pixel));
-    CHECK(two[0]->number("x") == Approx(area.x(0.25)).margin(pixel));  // the group stands about its name
-    // What is free begins at zero.
-    const SvgTag free = read_svg(Plot({}).bars({"a", "b"}, {1, 2}).svg());
-    const auto bars = rects(free, blue);
-    CHECK(bars[1]->number("height") == Approx(2 * bars[0]->number("height")).margin(pixel));
-    CHECK(bars[0]->number("y") + bars[0]->number("height") == Approx(Area(free).y(0)).margin(pixel));
 }
 
 TEST_CASE("values that cannot be drawn leave a gap, and one alone is a dot", "[viz][figure]") {
@@ -409,38 +349,6 @@ TEST_CASE("a field's colours are its values', the first row below", "[viz][figur
     CHECK(part.all("svg")[0]->attributes.at("viewBox") == "0 0 2 1");
 }
 
-TEST_CASE("an arrow's head points to its end", "[viz][figure]") {
-    const SvgTag svg = read_svg(Drawing(100, 100, "arrows").arrow(10, 20, 70, 100).bend(90, 10, 50, 90).svg());
-    std::vector<const SvgTag*> heads;
-    for (const SvgTag* path : svg.all("path"))
-        if (path->has("fill", "#222")) heads.push_back(path);
-    REQUIRE(heads.size() == 2);
-    const auto head = points_of(*heads[0]);
-    REQUIRE(head.size() == 3);
-    CHECK(head[0] == Point{70, 100});
-    const Point base = {(head[1].first + head[2].first) / 2, (head[1].second + head[2].second) / 2};
-    const double length = std::hypot(70 - base.first, 100 - base.second);
-    CHECK((70 - base.first) / length == Approx(0.6).margin(0.01));
-    CHECK((100 - base.second) / length == Approx(0.8).margin(0.01));
-    const auto line = points_of(*svg.all("path")[0]);
-    CHECK(line[0] == Point{10, 20});
-    CHECK(std::hypot(70 - line[1].first, 100 - line[1].second) < length);  // it ends within the head
-    const auto bent = points_of(*heads[1]);
-    CHECK(bent[0] == Point{50, 90});
-    CHECK(bent[1].second == bent[2].second);  // downwards
-    CHECK(bent[1].second < 90);
-}
-
-TEST_CASE("a box holds its lines of text in the middle", "[viz][figure]") {
-    const SvgTag svg = read_svg(Drawing(200, 100, "a box").box(20, 10, 120, 60, "one\ntwo\nthree").svg());
-    const auto lines = svg.all("text");
-    REQUIRE(lines.size() == 3);
-    for (const SvgTag* line : lines) CHECK(line->number("x") == 80);
-    CHECK(lines[1]->number("y") == 40);
-    CHECK(lines[0]->number("y") + lines[2]->number("y") == Approx(80));
-    CHECK(lines[0]->number("y") < 40 - 13);
-}
-
 TEST_CASE("cells show their values, in ink that reads on their colour", "[viz][figure]") {
     const Tensor values = tensor({{0, 1, 0.51234}, {-2e-7, NAN, 1}}, float64);
     const SvgTag svg =
@@ -467,20 +375,6 @@ TEST_CASE("cells show their values, in ink that reads on their colour", "[viz][f
                                        .svg());
     CHECK(has_text(others, "2"));
     CHECK(others.all("text").size() == 5);
-}
-
-TEST_CASE("the legend says what has a label, where it is wanted", "[viz][figure]") {
-    const auto plot = [](const std::string& place) {
-        return read_svg(Plot({.legend = place}).line({0, 1}, {0, 1}, "rise").line({0, 1}, {1, 0}).svg());
-    };
-    const SvgTag right = plot("right"), top = plot("top-left"), bottom = plot("bottom-right");
-    CHECK(text_of(right, "rise").number("x") > Area(right).x(1));
-    CHECK(text_of(top, "rise").number("x") < Area(top).x(0.5));
-    CHECK(text_of(top, "rise").number("y") < Area(top).y(0.5));
-    CHECK(text_of(bottom, "rise").number("x") > Area(bottom).x(0.5));
-    CHECK(text_of(bottom, "rise").number("y") > Area(bottom).y(0.5));
-    CHECK(paths(right, blue).size() == 2);  // itself and its sample
-    CHECK(paths(right, red).size() == 1);
 }
 
 TEST_CASE("figures keep within a page: no ids, hostile text escaped, a title, on white", "[viz][figure]") {

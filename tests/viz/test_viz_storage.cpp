@@ -116,19 +116,6 @@ TEST_CASE_METHOD(unchanged::Unchanged, "refused without a change: StorageMovie::
     CHECK_THROWS_AS(movie.show("x", zeros({1})), ValueError);
 }
 
-TEST_CASE("the movie's picture is whole SVG", "[viz][storage]") {
-    const Tensor m = matrix();
-    StorageMovie movie;
-    movie.show("a < b", m).attempt("refused", [&] { return m.T().view({6}); }).show("T", m.T());
-    movie.show("scalar", tensor(5.0)).show("64", zeros({4, 4, 4})).show("expand", zeros({1}).expand({3}));
-    const std::string svg = movie.svg("memory");
-    CHECK_NOTHROW(read_svg(svg));
-    CHECK(contains(svg, "a &lt; b"));
-    CHECK(contains(svg, "without"));
-    CHECK(svg == movie.svg("memory"));
-    CHECK(contains(StorageMovie().svg(), "</svg>"));
-}
-
 TEST_CASE("a value of a movie has the same colour in every frame", "[viz][storage]") {
     const Tensor m = matrix();
     StorageMovie movie;
