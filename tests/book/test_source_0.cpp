@@ -57,7 +57,7 @@ TEST_CASE("S0.01 d_model 512 in 8 heads: projections (N, 512), heads (N, 64)", "
     REQUIRE(heads.shape() == Shape{8, N, 64});
     for (std::int64_t h = 0; h < H; ++h) {  // each head is a projection of its own, to 64 columns
         const Tensor W_h = attention.W_q->weight.slice(0, h * d_k, (h + 1) * d_k).T();  // (512, 64)
-        CHECK(distance(heads[h], matmul(x, W_h)) < 1e-12);
+        CHECK(difference(heads[h], matmul(x, W_h)) < 1e-12);
     }
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("S0.02 the five steps give what the module gives", "[S0.02][source]") 
     const Tensor W_O = attention.W_out.weight.T();
     CHECK(W_O.shape() == Shape{512, 512});
     const Tensor output = matmul(concat, W_O);
-    CHECK(distance(attention(x), output) < 1e-12);
+    CHECK(difference(attention(x), output) < 1e-12);
     CHECK(max(abs(output)).item() > 0.1);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("S0.03 zeroing a head's block of W_O removes exactly that head's contr
         {
             NoGrad off;
             columns(weight, h).fill_(0);
-            CHECK(distance(all - attention(x), contribution) < 1e-12);
+            CHECK(difference(all - attention(x), contribution) < 1e-12);
             weight.copy_(before);
         }
         CHECK(max(abs(contribution)).item() > 1e-2);
@@ -171,8 +171,8 @@ TEST_CASE("S0.07 rows 3 and 4 of the printed weights are not what softmax gives"
         const Tensor weights = causal_weights(dtype);
         CHECK(printed(weights[2], 4) == "0.1286 0.2344 0.6370 0.0000");
         CHECK(printed(weights[3], 4) == "0.0998 0.1347 0.2713 0.4943");
-        CHECK(distance(weights[2], tensor({.14, .26, .60, 0}, dtype)) > 0.03);
-        CHECK(distance(weights[3], tensor({.08, .11, .22, .59}, dtype)) > 0.09);
+        CHECK(difference(weights[2], tensor({.14, .26, .60, 0}, dtype)) > 0.03);
+        CHECK(difference(weights[3], tensor({.08, .11, .22, .59}, dtype)) > 0.09);
     }
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("S0.08 one pass over N tokens makes the N − 1 predictions of N − 1
     double total = 0;
     for (std::int64_t length = 1; length < n; ++length) {
         const Tensor prefix = model(ids.slice(0, 0, length)), last = prefix[length - 1];
-        CHECK(distance(logits[length - 1], last) < 1e-12);
+        CHECK(difference(logits[length - 1], last) < 1e-12);
         total += cross_entropy(last.unsqueeze(0), ids.slice(0, length, length + 1)).item();
     }
     CHECK(cross_entropy(logits, targets).item() == Approx(total / static_cast<double>(n - 1)).epsilon(1e-12));
@@ -207,7 +207,7 @@ TEST_CASE("S0.08 the gradients of one pass are the mean of those of the N − 1 
         const Tensor last = model(ids.slice(0, 0, length)).slice(0, length - 1, length);
         (cross_entropy(last, ids.slice(0, length, length + 1)) / static_cast<double>(n - 1)).backward();
     }
-    CHECK(distance(gradients(), together) < 1e-12);
+    CHECK(difference(gradients(), together) < 1e-12);
     CHECK(max(abs(together)).item() > 1e-2);
 }
 
@@ -251,21 +251,21 @@ TEST_CASE("S0.10 self-attention takes Q, K and V from one sequence, cross-attent
         const Tensor k = columns((*attention.W_k)(encoded), h), v = columns((*attention.W_v)(encoded), h);
         heads.push_back(matmul(softmax(matmul(q, k.T()) / 8, -1), v));
     }
-    CHECK(distance(y, attention.W_out(cat(heads, -1))) < 1e-12);
-    CHECK(distance(attention(x, x, x), attention(x)) < 1e-12);
+    CHECK(difference(y, attention.W_out(cat(heads, -1))) < 1e-12);
+    CHECK(difference(attention(x, x, x), attention(x)) < 1e-12);
     // One fused projection reads both sequences through its blocks of rows, all the same.
     Rng rng(2);
     auto fused = in_double(nn::MultiHeadAttention(C, H, rng));
     fused.load_state_dict({{"W_qkv.weight", cat({attention.W_q->weight.detach(), attention.W_k->weight.detach(),
                                                  attention.W_v->weight.detach()})},
                            {"W_out.weight", attention.W_out.weight.detach()}});
-    CHECK(distance(fused(x, encoded, encoded), y) < 1e-12);
+    CHECK(difference(fused(x, encoded, encoded), y) < 1e-12);
 
     Tensor other = x.clone();
     other[2].add_(ones({C}, float64));
     const Tensor changed = attention(other, encoded, encoded);
     for (std::int64_t i = 0; i < 4; ++i) CHECK(same_bits(changed[i], y[i]) == (i != 2));  // a query is its own
-    CHECK(distance(attention(x, flip(encoded, 0), flip(encoded, 0)), y) < 1e-12);         // keys have no order
+    CHECK(difference(attention(x, flip(encoded, 0), flip(encoded, 0)), y) < 1e-12);       // keys have no order
 }
 
 TEST_CASE("S0.11 tokens come one at a time, each as the full pass says", "[S0.11][source]") {

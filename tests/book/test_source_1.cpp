@@ -70,12 +70,12 @@ TEST_CASE("S1.03 the chapter's forward pass is the module's, without a mask and 
         causal.to(dtype);
         const Tensor x = random({B, T, C}, 4, dtype);
         const double close = dtype == float32 ? 1e-6 : 1e-14;
-        CHECK(distance(attention(x), chapter(attention, *attention.W_qkv, x)) < close);
+        CHECK(difference(attention(x), chapter(attention, *attention.W_qkv, x)) < close);
         // Every row sees a token here, so adding −1e9 blocks as well as −inf does.
-        CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x, future(T, dtype))) < close);
+        CHECK(difference(causal(x), chapter(causal, causal.W_qkv, x, future(T, dtype))) < close);
         const Tensor own = causal.mask().slice(0, 0, T).slice(1, 0, T).to(dtype);
         CHECK(same_bits(own, future(T, dtype)));
-        CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x)) > 1e-2);
+        CHECK(difference(causal(x), chapter(causal, causal.W_qkv, x)) > 1e-2);
     }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 9}));
     const Tensor x = random({B, T, C});
     const Composed composed;  // Composed names the steps
-    CHECK(distance(attention(x), chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
+    CHECK(difference(attention(x), chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
     const Trace trace;
     const Tensor mask = attention.mask();
     (void)attention(x);
@@ -125,16 +125,16 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
                 Tensor mask = attention.mask();
                 mask.slice(0, T, 9).fill_(1);  // outside [:T, :T]
                 mask.slice(1, T, 9).fill_(1);
-                CHECK(distance(run(attention, x), before) < 1e-14);
+                CHECK(difference(run(attention, x), before) < 1e-14);
                 mask[T - 1].slice(0, 0, 1).fill_(1);  // the last token no longer attends to the first,
                 mask[0].slice(0, 1, 2).zero_();       // and the first attends to the second
                 const Tensor after = run(attention, x);
-                CHECK(distance(after.slice(1, 1, T - 1), before.slice(1, 1, T - 1)) < 1e-14);
-                CHECK(distance(after.select(1, T - 1), before.select(1, T - 1)) > 1e-3);
+                CHECK(difference(after.slice(1, 1, T - 1), before.slice(1, 1, T - 1)) < 1e-14);
+                CHECK(difference(after.select(1, T - 1), before.select(1, T - 1)) > 1e-3);
                 if (&run != &modes.back()) {  // one token after the other, the second is not there yet
-                    CHECK(distance(after.select(1, 0), before.select(1, 0)) > 1e-3);
+                    CHECK(difference(after.select(1, 0), before.select(1, 0)) > 1e-3);
                     const Tensor edited = mask.slice(0, 0, T).slice(1, 0, T).to(float64);
-                    CHECK(distance(after, chapter(attention, attention.W_qkv, x, edited)) < 1e-14);
+                    CHECK(difference(after, chapter(attention, attention.W_qkv, x, edited)) < 1e-14);
                 }
                 // A file cannot change it unseen: the mask is set, not loaded.
                 nn::NamedTensors state = attention.state_dict();
@@ -181,11 +181,11 @@ TEST_CASE("S1.06 GPT-2 small: 768 / 12 = 64, and the shapes on the way", "[S1.06
     CHECK(scores.shape() == Shape{B, 12, T, T});
     const auto [output, weights] = attention.with_weights(x);
     CHECK(weights.shape() == Shape{B, 12, T, T});
-    CHECK(distance(weights, softmax(scores, -1)) < 1e-6);
+    CHECK(difference(weights, softmax(scores, -1)) < 1e-6);
     CHECK(output.shape() == Shape{B, T, 768});
     // Each head works on its 64 dimensions alone: head 5 by itself is head 5 among twelve.
     const Tensor alone = scaled_dot_product_attention(Q.slice(1, 5, 6), K.slice(1, 5, 6), V.slice(1, 5, 6));
-    CHECK(distance(scaled_dot_product_attention(Q, K, V).slice(1, 5, 6), alone) < 1e-6);
+    CHECK(difference(scaled_dot_product_attention(Q, K, V).slice(1, 5, 6), alone) < 1e-6);
 }
 
 TEST_CASE("S1.07 768 / 12 has 1,769,472 + 589,824 = 2,359,296 parameters, 2,362,368 with biases",
@@ -208,7 +208,7 @@ TEST_CASE("S1.08 one fused projection is three separate ones that hold its colum
     const Tensor fused = W_qkv(x);
     const std::vector<Tensor> weights = chunk(W_qkv.weight, 3, 0), parts = chunk(fused, 3, -1);
     for (std::size_t i = 0; i < 3; ++i)
-        CHECK(distance(parts[i], linear(x, weights[i].detach().contiguous())) < 1e-5);
+        CHECK(difference(parts[i], linear(x, weights[i].detach().contiguous())) < 1e-5);
 
     const Tensor seed = random({B, T, 3 * 768}, 3, float32);
     fused.backward(seed);
@@ -216,7 +216,7 @@ TEST_CASE("S1.08 one fused projection is three separate ones that hold its colum
     x.zero_grad();
     const std::vector<Tensor> seeds = chunk(seed, 3, -1);
     for (std::size_t i = 0; i < 3; ++i) linear(x, weights[i].detach()).backward(seeds[i].contiguous());
-    CHECK(distance(x.grad(), together) < 1e-4);
+    CHECK(difference(x.grad(), together) < 1e-4);
 
     // "Faster" is not by arithmetic: the same multiply-adds run. docs/errata.md has the times.
     CHECK(multiply_adds([&] { W_qkv(x); }) == 3 * B * T * 768 * 768);
@@ -300,7 +300,7 @@ TEST_CASE("S1.13 input, split, heads, concatenation, projection, output: the flo
     for (std::int64_t h = 0; h < 4; ++h) heads.push_back(scaled_dot_product_attention(q[h], k[h], v[h]));
     const Tensor concatenated = cat(heads, -1);  // (T, 16)
     CHECK(same_bits(concatenated, nn::merge_heads(stack(heads))));
-    CHECK(distance(attention.W_out(concatenated), attention(input)) < 1e-14);
+    CHECK(difference(attention.W_out(concatenated), attention(input)) < 1e-14);
 }
 
 TEST_CASE("the answers to the exercises of the first companion are what its program then gives",
@@ -317,7 +317,7 @@ TEST_CASE("the answers to the exercises of the first companion are what its prog
         return attention;
     };
     const auto three = with(3), four = with(4);
-    CHECK(contains(answers, "largest difference is " + printed(tensor({distance(three(x), four(x))}), 3)));
+    CHECK(contains(answers, "largest difference is " + printed(tensor({difference(three(x), four(x))}), 3)));
 
     manual_seed(1);
     const nn::Linear same_W_qkv(C, 3 * C, false);

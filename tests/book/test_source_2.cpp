@@ -104,7 +104,7 @@ TEST_CASE("S2.04 a blocked score is replaced by −1e9, not lowered by it", "[S2
     CHECK(named(trace, "scores").to_vector<double>() == std::vector<double>{1, 2, 3e9});
     CHECK(named(trace, "masked scores").to_vector<double>() == std::vector<double>{1, 2, -INFINITY});
     for (const Tensor& weights : {named(trace, "weights").reshape({1, 3}), y, fused})
-        CHECK(distance(weights, replaced.weights) < 1e-15);
+        CHECK(difference(weights, replaced.weights) < 1e-15);
 }
 
 TEST_CASE("S2.05 four separate weights in, (Y, weights) out: the module's own", "[S2.05][source]") {
@@ -116,8 +116,8 @@ TEST_CASE("S2.05 four separate weights in, (Y, weights) out: the module's own", 
     CHECK(Y.shape() == Shape{B, T, D});
     CHECK(weights.shape() == Shape{B, H, T, T});
     const auto result = attention.with_weights(X, Mask::causal());
-    CHECK(distance(result.output, Y) < 1e-14);
-    CHECK(distance(result.weights, weights) < 1e-14);
+    CHECK(difference(result.output, Y) < 1e-14);
+    CHECK(difference(result.weights, weights) < 1e-14);
 }
 
 TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be .373", "[S2.06][source]") {
@@ -138,8 +138,8 @@ TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be
     const Tensor x = random({T, 768}, 2, float32);
     const auto [Q, K, V] = nn::split_qkv((*attention.W_qkv)(x), 12);
     const Tensor dots = matmul(Q, K.transpose(-2, -1)), weights = attention.with_weights(x).weights;
-    CHECK(distance(weights, softmax(dots / 8, -1)) < 1e-6);
-    CHECK(distance(weights, softmax(dots / std::sqrt(768.0), -1)) > 1e-2);
+    CHECK(difference(weights, softmax(dots / 8, -1)) < 1e-6);
+    CHECK(difference(weights, softmax(dots / std::sqrt(768.0), -1)) > 1e-2);
 }
 
 TEST_CASE("S2.07 with singleton axes one mask (T, T) serves every sample and head", "[S2.07][source]") {
@@ -175,7 +175,7 @@ TEST_CASE("S2.08 the worked example: two heads, [8.8 1.2] and [3.0 5.95], merged
     const Tensor keys = eye(3, float64).expand({2, 3, 3}), scores = masked_fill(log(weights), weights == 0, 0);
     const Mask unseen = Mask::blocked((weights == 0).unsqueeze(0));
     const Tensor y = scaled_dot_product_attention(scores, keys, values, {.mask = unseen, .scale = 1});
-    CHECK(distance(y, heads) < 1e-14);
+    CHECK(difference(y, heads) < 1e-14);
 }
 
 TEST_CASE("S2.11 D 12 in H 3 heads: d_head is 4", "[S2.11][source]") {
@@ -186,17 +186,17 @@ TEST_CASE("S2.11 D 12 in H 3 heads: d_head is 4", "[S2.11][source]") {
     const auto [q, k, v] = attention.project(X, X, X);
     CHECK(q.shape() == Shape{B, 3, T, 4});
     const Tensor scores = matmul(q, k.transpose(-2, -1)) / 2;  // √4
-    CHECK(distance(attention.with_weights(X).weights, softmax(scores, -1)) < 1e-14);
+    CHECK(difference(attention.with_weights(X).weights, softmax(scores, -1)) < 1e-14);
 }
 
 TEST_CASE("S2.12 Q times K times V is not attention: its rows sum to anything and grow with the scores",
           "[S2.12][source]") {
     const Tensor q = random({T, d_head}, 1), k = random({T, d_head}, 2), v = random({T, d_head}, 3);
     const Tensor right = scaled_dot_product_attention(q, k, v), wrong = matmul(matmul(q, k.T()), v);
-    CHECK(distance(right, wrong) > 1);
+    CHECK(difference(right, wrong) > 1);
     CHECK(max(abs(right)).item() <= max(abs(v)).item());  // an average of the values
     CHECK(max(abs(wrong)).item() > max(abs(v)).item());
-    CHECK(distance(matmul(matmul(q * 10, k.T()), v), wrong * 10) < 1e-12);  // linear in q: it chooses nothing
+    CHECK(difference(matmul(matmul(q * 10, k.T()), v), wrong * 10) < 1e-12);  // linear in q: it chooses nothing
     CHECK(sum(matmul(q, k.T())[0]).item() != Approx(1));
 }
 
@@ -215,7 +215,8 @@ TEST_CASE("S2.12 a mask after the weighted sum comes too late: the future is alr
     other_v[T - 1].fill_(3);
     CHECK(same_bits(right(other_k, other_v).slice(0, 0, T - 1), right(k, v).slice(0, 0, T - 1)));
     for (std::int64_t i = 0; i + 1 < T; ++i) {
-        CHECK(distance(late(other_k, other_v)[i][0], late(k, v)[i][0]) > 1e-2);  // every token saw the last one
-        CHECK(distance(late(k, v)[i][0], right(k, v)[i]) > 1e-2);
+        CHECK(difference(late(other_k, other_v)[i][0], late(k, v)[i][0]) >
+              1e-2);  // every token saw the last one
+        CHECK(difference(late(k, v)[i][0], right(k, v)[i]) > 1e-2);
     }
 }

@@ -38,8 +38,8 @@ TEST_CASE("S2.10 one token at a time through the cache equals the full pass at e
         const Tensor x = random({B, T, C}), full = attention(x);
         const Tensor step_by_step = in_pieces(attention, x, {1, 2, 3, 4, 5, 6, 7});
         for (std::int64_t t = 0; t < T; ++t)
-            CHECK(distance(step_by_step.select(1, t), full.select(1, t)) < 1e-14);
-        CHECK(distance(in_pieces(attention, x[1], {1, 2, 3, 4, 5, 6, 7}), full[1]) < 1e-14);  // unbatched
+            CHECK(difference(step_by_step.select(1, t), full.select(1, t)) < 1e-14);
+        CHECK(difference(in_pieces(attention, x[1], {1, 2, 3, 4, 5, 6, 7}), full[1]) < 1e-14);  // unbatched
     }
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("S2.10 a prefill of any split equals the full pass", "[S2.10][source]"
             if (split >> (t - 1) & 1) ends.push_back(t);
         ends.push_back(T);
         CAPTURE(split);
-        CHECK(distance(in_pieces(attention, x, ends), full) < 1e-14);
+        CHECK(difference(in_pieces(attention, x, ends), full) < 1e-14);
     }
 }
 
@@ -72,14 +72,14 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
         for (const auto& [name, tensor] : trace.entries()) {
             INFO(name << " " << tensor.shape().str());
             if (name == "QKV") CHECK(tensor.shape() == Shape{B, 1, 3 * C});  // only one token is projected
-            if (name == "q") CHECK(distance(tensor, Q.slice(2, t, t + 1)) < 1e-14);
+            if (name == "q") CHECK(difference(tensor, Q.slice(2, t, t + 1)) < 1e-14);
             if (name == "k")
-                CHECK(distance(tensor, K.slice(2, 0, t + 1)) < 1e-14);  // the past as it was, and one more
-            if (name == "v") CHECK(distance(tensor, V.slice(2, 0, t + 1)) < 1e-14);
+                CHECK(difference(tensor, K.slice(2, 0, t + 1)) < 1e-14);  // the past as it was, and one more
+            if (name == "v") CHECK(difference(tensor, V.slice(2, 0, t + 1)) < 1e-14);
             if (name == "weights") {
                 CHECK(tensor.shape() == Shape{B, H, 1, t + 1});
                 CHECK(min(tensor).item() > 0);  // every cached token, and itself
-                CHECK(distance(sum(tensor, -1), ones({B, H, 1}, float64)) < 1e-14);
+                CHECK(difference(sum(tensor, -1), ones({B, H, 1}, float64)) < 1e-14);
             }
         }
         CHECK(trace.entries().size() >= 6);

@@ -35,9 +35,9 @@ TEST_CASE("S3.01 Concat(head_i) W_O, each head with its own d_model × d_k and d
     }
     const Tensor concat = cat(one_by_one, -1);  // (T, h·d_v)
     CHECK(concat.shape() == Shape{T, H * d_v});
-    CHECK(distance(matmul(nn::merge_heads(heads), W_O), matmul(concat, W_O)) < 1e-12);
+    CHECK(difference(matmul(nn::merge_heads(heads), W_O), matmul(concat, W_O)) < 1e-12);
     const Composed composed;
-    CHECK(distance(scaled_dot_product_attention(q, k, v), heads) < 1e-12);
+    CHECK(difference(scaled_dot_product_attention(q, k, v), heads) < 1e-12);
 }
 
 TEST_CASE("S3.01 the module with d_v of its own: W_O is h·d_v × d_model", "[S3.01][source]") {
@@ -48,8 +48,8 @@ TEST_CASE("S3.01 the module with d_v of its own: W_O is h·d_v × d_model", "[S3
     CHECK(attention.W_v->weight.T().shape() == Shape{C, H * 7});
     CHECK(attention.W_out.weight.T().shape() == Shape{H * 7, C});
     const Tensor X = random({T, C});
-    CHECK(distance(attention(X), textbook(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
-                                          attention.W_v->weight.T(), attention.W_out.weight.T(), H)) < 1e-14);
+    CHECK(difference(attention(X), textbook(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
+                                            attention.W_v->weight.T(), attention.W_out.weight.T(), H)) < 1e-14);
 }
 
 TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
@@ -58,12 +58,12 @@ TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
     const auto project = [&](const nn::Linear& W) {
         const Tensor by_hand = matmul(X, W.weight.T()) + W.bias;
         CHECK(max(abs(W.bias)).item() > 0);
-        CHECK(distance(W(X), by_hand) < 1e-14);
+        CHECK(difference(W(X), by_hand) < 1e-14);
         return nn::split_heads(by_hand, H);
     };
     const Tensor q = project(*attention.W_q), k = project(*attention.W_k), v = project(*attention.W_v);
     const Tensor heads = matmul(softmax(matmul(q, k.transpose(-2, -1)) / 2, -1), v);
-    CHECK(distance(attention(X), attention.W_out(nn::merge_heads(heads))) < 1e-14);
+    CHECK(difference(attention(X), attention.W_out(nn::merge_heads(heads))) < 1e-14);
 }
 
 TEST_CASE("S3.03 both \"the\" of the 13-token sentence have one row of X, and without positions one output",
@@ -74,14 +74,14 @@ TEST_CASE("S3.03 both \"the\" of the 13-token sentence have one row of X, and wi
     CHECK(same_bits(X[0], X[5]));
     const auto attention = biased();
     const Tensor Y = attention(X);
-    CHECK(distance(Y[0], Y[5]) < 1e-15);
+    CHECK(difference(Y[0], Y[5]) < 1e-15);
     for (std::int64_t t = 1; t < 13; ++t)
-        if (t != 5) CHECK(distance(Y[t], Y[0]) > 1e-3);  // and no other word has it
+        if (t != 5) CHECK(difference(Y[t], Y[0]) > 1e-3);  // and no other word has it
 
     const Tensor placed = attention(X + random({13, C}, 4));  // with positions the two differ,
-    CHECK(distance(placed[0], placed[5]) > 1e-3);
+    CHECK(difference(placed[0], placed[5]) > 1e-3);
     const Tensor causal = attention(X, Mask::causal());  // and so they do where each sees its own past
-    CHECK(distance(causal[0], causal[5]) > 1e-3);
+    CHECK(difference(causal[0], causal[5]) > 1e-3);
 }
 
 TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction", "[S3.04][source]") {
@@ -154,7 +154,7 @@ TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 project
         CHECK(W.weight.shape() == Shape{512, 512});
         CHECK(W.bias.shape() == Shape{512});
     }
-    CHECK(distance(attention(X), attention.W_out(cat(heads, -1))) < 1e-12);
+    CHECK(difference(attention(X), attention.W_out(cat(heads, -1))) < 1e-12);
 }
 
 TEST_CASE("S3.06 without arguments d_model is 512, in 8 heads", "[S3.06][source]") {
@@ -173,8 +173,8 @@ TEST_CASE("S3.07 (T, d) and (B, T, d) both work: T is shape[−2]", "[S3.07][sou
     for (std::int64_t b = 0; b < B; ++b) {
         CHECK(batch[b].size(-2) == T);
         CHECK(attention(batch[b]).shape() == Shape{T, C});
-        CHECK(distance(attention(batch[b]), Y[b]) < 1e-14);
-        CHECK(distance(attention(batch[b], Mask::causal()), attention(batch, Mask::causal())[b]) < 1e-14);
+        CHECK(difference(attention(batch[b]), Y[b]) < 1e-14);
+        CHECK(difference(attention(batch[b], Mask::causal()), attention(batch, Mask::causal())[b]) < 1e-14);
     }
     // With B = shape[0], as the chapter's last listing has it, a single sequence does not fit the view.
     CHECK_THROWS_AS(batch[0].view({T, T, H, d_k}), ShapeError);
@@ -207,7 +207,7 @@ TEST_CASE("S3.08 split without the permute, the heads of a token attend to one a
     const Tensor moved = outputs(other);
     for (std::int64_t t = 0; t < T; ++t) CHECK(same_bits(moved[0][t], y[0][t]) == (t != 1));
     const Tensor merged = attention.W_out(y.permute({0, 2, 1, 3}).reshape({B, T, C}));  // of the right shape
-    CHECK(distance(merged, attention(x)) > 1e-2);
+    CHECK(difference(merged, attention(x)) > 1e-2);
 }
 
 TEST_CASE("S3.09 without the permute, row 0 is the first d_model elements of head 0: wrong",
@@ -217,7 +217,7 @@ TEST_CASE("S3.09 without the permute, row 0 is the first d_model elements of hea
     CHECK(same_bits(right, nn::merge_heads(heads)));
     CHECK(same_bits(wrong[0], heads[0].reshape({T * d_k}).slice(0, 0, C)));    // tokens 0 to 2 of head 0
     CHECK(same_bits(right[0], cat({heads[0][0], heads[1][0], heads[2][0]})));  // token 0 of every head
-    CHECK(distance(wrong, right) > 1);
+    CHECK(difference(wrong, right) > 1);
 }
 
 TEST_CASE("S3.10 permute breaks contiguity: view refuses and names the way out, reshape copies",
@@ -245,11 +245,11 @@ TEST_CASE("S3.11 masked_fill(mask, −inf) before softmax, true = blocked", "[S3
     const Tensor scaled = matmul(Q, K.transpose(-1, -2)) / 2;
     const Tensor weights = softmax(masked_fill(scaled, blocked, -INFINITY), -1);
     const auto result = scaled_dot_product_attention_with_weights(Q, K, V, {.mask = Mask::blocked(blocked)});
-    CHECK(distance(result.output, matmul(weights, V)) < 1e-14);
+    CHECK(difference(result.output, matmul(weights, V)) < 1e-14);
     for (std::int64_t i = 0; i < T; ++i)
         for (std::int64_t j = 0; j < T; ++j)
             CHECK((result.weights.at({1, 2, i, j}) == 0) == (blocked.at({i, j}) == 1));
-    CHECK(distance(scaled_dot_product_attention(Q, K, V, {.mask = Mask::allowed(!blocked)}), result.output) <
+    CHECK(difference(scaled_dot_product_attention(Q, K, V, {.mask = Mask::allowed(!blocked)}), result.output) <
           1e-14);
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("S3.15 NaN replaced in the output stays in the gradients; a mask of ke
     const Tensor spoiled = chapter(attention, x, both), whole = chapter(attention, x, keys);
     CHECK(has_nan(spoiled));
     CHECK_FALSE(has_nan(whole));
-    CHECK(distance(spoiled[0].slice(0, 0, 5), whole[0].slice(0, 0, 5)) == 0);  // real tokens do not notice
+    CHECK(difference(spoiled[0].slice(0, 0, 5), whole[0].slice(0, 0, 5)) == 0);  // real tokens do not notice
     const auto spoils = [&](const Tensor& y) {
         attention.zero_grad();
         sum(masked_fill(y, isnan(y), 0)).backward();
@@ -136,7 +136,7 @@ TEST_CASE("S3.15 here weights, outputs and gradients of a fully masked row are e
         Tensor x = random({1, T, C}).requires_grad_();
         const auto [output, weights] = attention.with_weights(x, mask);
         const Tensor y = attention(x, mask);
-        CHECK(distance(y, output) < 1e-14);
+        CHECK(difference(y, output) < 1e-14);
         for (std::int64_t t = 5; t < T; ++t) {
             CHECK(max(abs(y[0][t])).item() == 0);
             for (std::int64_t h = 0; h < H; ++h) CHECK(max(abs(weights[0][h][t])).item() == 0);
@@ -157,7 +157,7 @@ TEST_CASE("S3.16 a mask of the data pipeline, (B, T, T), is used as (B, 1, T, T)
     CHECK(same_bits(y, attention(x, Mask::blocked(mask.unsqueeze(1)))));
     CHECK(Mask::blocked(mask).materialize(3, H, T, T).shape() == Shape{3, 1, T, T});
     for (std::int64_t b = 0; b < 3; ++b)  // each sample by itself under its own mask
-        CHECK(distance(y[b], attention(x[b], Mask::blocked(mask[b]))) < 1e-14);
+        CHECK(difference(y[b], attention(x[b], Mask::blocked(mask[b]))) < 1e-14);
 }
 
 TEST_CASE("S3.17 the two rules of broadcasting, and the two walk-throughs", "[S3.17][source]") {
@@ -201,7 +201,7 @@ TEST_CASE("S3.18 plain broadcasting fits a per-sample mask to the heads when B =
     CHECK_FALSE(same_bits(silent, masked_fill(scores, mask, -INFINITY)));
     const Tensor y = attention(x, Mask::blocked(per_sample));
     for (std::int64_t b = 0; b < 2; ++b)
-        CHECK(distance(y[b], attention(x[b], Mask::blocked(per_sample[b]))) < 1e-14);
+        CHECK(difference(y[b], attention(x[b], Mask::blocked(per_sample[b]))) < 1e-14);
 }
 
 TEST_CASE("S3.18 with B = 1 a mask of h samples is an error here, and no silent mask per head",
@@ -224,7 +224,7 @@ TEST_CASE("S3.18 with T = h, unsqueeze(1) makes a (T, T) mask one row per head; 
     const Tensor silent = masked_fill(scores, causal.unsqueeze(1), -INFINITY);  // (4, 1, 4): heads × 1 × keys
     for (std::int64_t h = 0; h < 4; ++h)  // in head h every query, even the first, sees the keys up to h
         for (std::int64_t j = 0; j < 4; ++j) CHECK((silent.at({0, h, 0, j}) == -INFINITY) == (j > h));
-    CHECK(distance(attention(x, Mask::blocked(causal)), attention(x, Mask::causal())) < 1e-14);
+    CHECK(difference(attention(x, Mask::blocked(causal)), attention(x, Mask::causal())) < 1e-14);
 }
 
 TEST_CASE("S3.19 padding is invisible: what stands in it changes no real token, bit for bit",
@@ -240,7 +240,7 @@ TEST_CASE("S3.19 padding is invisible: what stands in it changes no real token, 
         const Tensor changed = attention(other, both);
         CHECK(same_bits(changed[0].slice(0, 0, 5), y[0].slice(0, 0, 5)));
         CHECK(same_bits(changed[1], y[1]));
-        CHECK(distance(y[0].slice(0, 0, 5), attention(x[0].slice(0, 0, 5), causal ? Mask::causal() : Mask())) <
-              1e-14);
+        CHECK(difference(y[0].slice(0, 0, 5),
+                         attention(x[0].slice(0, 0, 5), causal ? Mask::causal() : Mask())) < 1e-14);
     }
 }

@@ -28,8 +28,8 @@ TEST_CASE("S4.01 D to 3D, three parts, heads, scale d_head^−0.5, mask, softmax
     scores = where(triu(ones({T, T}), 1) != 0, full({}, -1e9, float64), scores);
     const Tensor weights = softmax(scores, -1);
     const Tensor out = matmul(weights, v).permute({0, 2, 1, 3}).reshape({B, T, D});
-    CHECK(distance(attention(x), attention.W_out(out)) < 1e-13);
-    CHECK(distance(attention.with_weights(x).weights, weights) < 1e-14);
+    CHECK(difference(attention(x), attention.W_out(out)) < 1e-13);
+    CHECK(difference(attention.with_weights(x).weights, weights) < 1e-14);
 }
 
 TEST_CASE("S4.03 128 in 4 heads: d_head 32 and 49,536 + 16,512 = 66,048 parameters", "[S4.03][source]") {
@@ -55,7 +55,7 @@ TEST_CASE("S4.04 dropout acts on the weights after softmax, and the kept ones ar
     for (int draw = 0; draw < draws; ++draw) {
         const auto [output, weights] = attention.with_weights(x);
         const Tensor v = nn::split_qkv(attention.W_qkv(x), H)[2];  // the dropped weights make the output
-        CHECK(distance(output, attention.W_out(nn::merge_heads(matmul(weights, v)))) < 1e-13);
+        CHECK(difference(output, attention.W_out(nn::merge_heads(matmul(weights, v)))) < 1e-13);
         const auto kept = weights.to_vector<double>(), all = plain.weights.to_vector<double>();
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i] == 0) {
@@ -86,7 +86,7 @@ TEST_CASE("S4.04 in evaluation dropout is off: the same bits every time, and row
     attention.eval();
     CHECK(same_bits(attention(x), attention(x)));
     CHECK(same_bits(attention(x), attention_128()(x)));  // as if it had none
-    CHECK(distance(sum(attention.with_weights(x).weights, -1), ones({B, H, T}, float64)) < 1e-14);
+    CHECK(difference(sum(attention.with_weights(x).weights, -1), ones({B, H, T}, float64)) < 1e-14);
 }
 
 TEST_CASE("S4.05 −∞ of the prose and −1e9 of the code agree unless a row is fully masked", "[S4.05][source]") {

@@ -93,9 +93,9 @@ TEST_CASE("S2.01 the story from X to Y, every name with its shape, as the run ha
 
     // It is the run itself: its values are the module's, and its strides those of a split without a copy.
     const auto [Y, weights] = attention.with_weights(X, Mask::causal());
-    CHECK(distance(row_of(told, "weights").values, weights) < 1e-14);
-    CHECK(distance(row_of(told, "Y").values, Y) < 1e-14);
-    CHECK(distance(row_of(told, "Q").values, (*attention.W_q)(X)) < 1e-14);
+    CHECK(difference(row_of(told, "weights").values, weights) < 1e-14);
+    CHECK(difference(row_of(told, "Y").values, Y) < 1e-14);
+    CHECK(difference(row_of(told, "Q").values, (*attention.W_q)(X)) < 1e-14);
     CHECK(row_of(told, "q").of == "Q");
     CHECK(row_of(told, "q").strides == Strides{T * D, d_head, D, 1});
     CHECK_FALSE(row_of(told, "q").contiguous);

@@ -43,9 +43,9 @@ TEST_CASE("the oracle's gradients of a fully masked row are those of the rule", 
     const auto table = check::mask_oracle(table_scores(), everything(), float64);
     // add: the softmax's own gradient, w_j (j − Σ w·j), as if nothing were masked
     const Tensor w = softmax(table_scores(), 0), j = arange(0, 4, 1, float64);
-    CHECK(distance(table[MaskRule::add].scores_gradient[0], w * (j - sum(w * j))) <
+    CHECK(difference(table[MaskRule::add].scores_gradient[0], w * (j - sum(w * j))) <
           1e-6);  // −1e9 costs 7 digits
-    CHECK(distance(table[MaskRule::add].values_gradient, w) < 1e-6);
+    CHECK(difference(table[MaskRule::add].values_gradient, w) < 1e-6);
     // replace, masked_fill: no score is read, so none has a gradient; but the values do, or are poisoned
     CHECK(max(abs(table[MaskRule::replace].scores_gradient)).item() == 0);
     CHECK(printed(table[MaskRule::replace].values_gradient, 2) == "0.25 0.25 0.25 0.25");
@@ -61,8 +61,8 @@ TEST_CASE("all masking rules agree where no row is fully masked, and blocked key
         for (const MaskRule rule : rules) {
             CAPTURE(name(rule));
             const double close = dtype == float32 ? 1e-6 : 1e-14;
-            CHECK(distance(table[rule].weights, safe.weights) < close);
-            CHECK(distance(table[rule].scores_gradient, safe.scores_gradient) < 10 * close);
+            CHECK(difference(table[rule].weights, safe.weights) < close);
+            CHECK(difference(table[rule].scores_gradient, safe.scores_gradient) < 10 * close);
             CHECK(max(abs(triu(table[rule].weights, 1))).item() == 0);
             CHECK(table[rule].finite());
             CHECK(table[rule].verdicts[0] == "blocked keys get 0");

@@ -60,14 +60,3 @@ Tensor strided_copy(const Tensor& x) {
     for (int axis = 0; axis < x.rank(); ++axis) memory = memory.slice(axis, 1, 2 * x.size(axis) + 1, 2);
     return memory.copy_(x);
 }
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-    const NoGrad off;
-    const Tensor left = a.contiguous(), right = b.contiguous();
-    const auto bytes = static_cast<std::size_t>(a.numel()) * itemsize(a.dtype());
-    const auto address = [](const Tensor& x) {
-        return visit(x.dtype(), [&]<class S, class C>(Element<S, C>) -> const void* { return x.data<S>(); });
-    };
-    return bytes == 0 || std::memcmp(address(left), address(right), bytes) == 0;
-}

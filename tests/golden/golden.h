@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/autograd/raw.h"  // same_bits
 #include "weft/autograd/tensor.h"
 
 // The arrays of one golden file, by name.
@@ -27,6 +28,3 @@ double distance(const weft::Tensor& found, const weft::Tensor& expected, double 
 // The same values as x in memory with gaps (that hold NaN, or the opposite), so that no axis has its usual
 // stride.
 weft::Tensor strided_copy(const weft::Tensor& x);
-
-// Whether a and b have the same type, shape and bits.
-bool same_bits(const weft::Tensor& a, const weft::Tensor& b);

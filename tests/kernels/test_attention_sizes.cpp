@@ -25,10 +25,10 @@ Attended attended(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
 }
 
 void check_close(const Attended& found, const Attended& expected, double close) {
-    CHECK(distance(found.y, expected.y) < close);
-    CHECK(distance(found.dq, expected.dq) < close);
-    CHECK(distance(found.dk, expected.dk) < close);
-    CHECK(distance(found.dv, expected.dv) < close);
+    CHECK(difference(found.y, expected.y) < close);
+    CHECK(difference(found.dq, expected.dq) < close);
+    CHECK(difference(found.dk, expected.dk) < close);
+    CHECK(difference(found.dv, expected.dv) < close);
 }
 
 const char* const masks[]{"none", "causal", "blocked", "bias", "documents", "keys", "all of them"};

@@ -8,6 +8,7 @@
 #include "catch.h"
 #include "tensor/array.h"
 #include "threads.h"
+#include "weft/autograd/raw.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -18,11 +19,6 @@ Tensor rounded(const Tensor& x) { return x.detach().to(bfloat16).to(float32); }
 
 // Whole numbers of −8 … 8, which bfloat16 holds, and whose products float32 sums exactly.
 Tensor whole(const Shape& shape, Rng& rng) { return randint(-8, 9, shape, rng).to(float32); }
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-    const auto x = a.to_vector<float>(), y = b.to_vector<float>();
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
 
 double largest(const Tensor& x) { return abs(x.detach()).max().item(); }
 double distance(const Tensor& a, const Tensor& b) { return largest(a - b); }

@@ -11,7 +11,7 @@
 #include "source.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<std::string> cases() {
 double largest(const Tensor& x) { return max(abs(x.detach())).item(); }
 // The distance in shares of the largest number, at least 1.
 double error(const Tensor& found, const Tensor& expected) {
-    return distance(found.to(float64), expected.to(float64)) / std::max(1.0, largest(expected.to(float64)));
+    return difference(found.to(float64), expected.to(float64)) / std::max(1.0, largest(expected.to(float64)));
 }
 
 Tensor uniform(std::uint64_t seed, const Shape& shape) {
@@ -307,7 +307,7 @@ TEST_CASE("a Decoder is made of its own state_dict, which lists a tied head, too
     const auto head = std::ranges::find(state, "lm_head.weight", &nn::NamedTensors::value_type::first);
     REQUIRE(head != state.end());
     const Tensor ids = tensor({{0, 3, 6}});  // (1, 3)
-    CHECK(source::same_bits(lm::Decoder(model.config, state)(ids), model(ids)));
+    CHECK(same_bits(lm::Decoder(model.config, state)(ids), model(ids)));
     head->second = head->second.detach() + 1.0;
     refuses<ValueError>("lm_head.weight: its values differ", [&] { lm::Decoder(model.config, state); });
 }
@@ -326,10 +326,10 @@ TEST_CASE("a Decoder with a GPT's options has its bits", "[lm][decoder]") {
                 gpt.to(dtype);
                 const lm::Decoder same(lm::decoder_config(config), lm::decoder_state(gpt.state_dict()));
                 const Tensor ids = randint(0, 50, {2, 24}, rng);
-                CHECK(source::same_bits(same(ids), gpt(ids)));
+                CHECK(same_bits(same(ids), gpt(ids)));
                 auto one = same.make_caches(), other = gpt.make_caches();
                 for (std::int64_t t = 0; t < 24; t += 6)
-                    CHECK(source::same_bits(same(ids.slice(1, t, t + 6), one),
+                    CHECK(same_bits(same(ids.slice(1, t, t + 6), one),
                                             gpt(ids.slice(1, t, t + 6), other)));
                 CHECK(lm::decoder_memory(same.config, dtype).weights == lm::memory_of(config, dtype).weights);
                 CHECK(lm::decoder_memory(same.config, dtype).cache == lm::memory_of(config, dtype).cache);

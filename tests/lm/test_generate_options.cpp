@@ -153,7 +153,7 @@ TEST_CASE("a repetition penalty, end ids and a function of the logits act on wha
     first(1.5);
     CHECK(seen == prompt);
     const NoGrad off;
-    CHECK(source::distance(raw, decoder(tensor({3, 1, 4}))[2]) < 1e-12);
+    CHECK(source::difference(raw, decoder(tensor({3, 1, 4}))[2]) < 1e-12);
     for (std::int64_t id = 0; id < V; ++id) {
         const double z = raw[id].item(), y = changed[id].item();
         const bool is_seen = id == 3 || id == 1 || id == 4;

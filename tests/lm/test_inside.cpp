@@ -4,7 +4,7 @@
 #include "weft/lm.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 
 namespace {
 
@@ -55,8 +55,8 @@ TEST_CASE("the logit lens of the last layer is the model's own, and each row tha
     const lm::Decoder model = small();
     const Tensor lens = lm::logit_lens(model, first);
     CHECK(lens.shape() == Shape{L, V});
-    CHECK(distance(lens[-1], next(model, first)) == 0);
-    CHECK(distance(softmax(lens[-1], 0), softmax(next(model, first), 0)) == 0);
+    CHECK(difference(lens[-1], next(model, first)) == 0);
+    CHECK(difference(softmax(lens[-1], 0), softmax(next(model, first), 0)) == 0);
     for (std::int64_t l = 0; l < L; ++l) {
         lm::DecoderConfig config = model.config;
         config.num_layers = l + 1;
@@ -64,7 +64,7 @@ TEST_CASE("the logit lens of the last layer is the model's own, and each row tha
         for (const lm::DecoderParameter& p : lm::decoder_parameters(config))
             for (const auto& [name, value] : model.state_dict())
                 if (name == p.name) state.emplace_back(name, value);
-        CHECK(distance(lens[l], next(lm::Decoder(config, state), first)) < 1e-12);
+        CHECK(difference(lens[l], next(lm::Decoder(config, state), first)) < 1e-12);
     }
 }
 
@@ -110,8 +110,8 @@ TEST_CASE("a layer without its heads is one whose attention returns its bias alo
                 block(l) + ".self_attn", [&](const Tensor& y) { return zeros_like(y) + bias.detach(); });
             by_output = next(model, first);
         }
-        CHECK(distance(by_heads, by_output) == 0);
-        CHECK(distance(by_heads, next(model, first)) > 1e-3);
+        CHECK(difference(by_heads, by_output) == 0);
+        CHECK(difference(by_heads, next(model, first)) > 1e-3);
     }
 }
 
@@ -148,11 +148,11 @@ TEST_CASE("with each position of a block replaced the model continues as for the
     for (std::int64_t l = 0; l < L; ++l) {
         const Tensor other = output_of(model, l, second);
         const nn::ForwardHook hook = model.hook(block(l), [&](const Tensor&) { return other; });
-        CHECK(distance(next(model, first), next(model, second)) == 0);
+        CHECK(difference(next(model, first), next(model, second)) == 0);
         const NoGrad off;
-        CHECK(distance(model(batch(first)), model(batch(second))) == 0);
+        CHECK(difference(model(batch(first)), model(batch(second))) == 0);
     }
-    CHECK(distance(next(model, first), next(model, second)) > 1e-3);
+    CHECK(difference(next(model, first), next(model, second)) > 1e-3);
 }
 
 TEST_CASE("looking inside leaves no hook behind, also after a refusal, and hooks that are there act", "[lm]") {
@@ -163,12 +163,12 @@ TEST_CASE("looking inside leaves no hook behind, also after a refusal, and hooks
     lm::patch_effects(model, first, second, 0, 1);
     CHECK_THROWS_AS(lm::logit_lens(model, {0, V}), IndexError);
     CHECK_THROWS_AS(lm::patch_effects(model, first, {3, 2, 4, 6, V}, 0, 1), IndexError);
-    CHECK(distance(next(model, first), before) == 0);
+    CHECK(difference(next(model, first), before) == 0);
     CHECK(is_grad_enabled());
 
     const nn::ForwardHook hook = model.hook("layers[1].self_attn", [](const Tensor& y) { return y * 0.5; });
-    CHECK(distance(next(model, first), before) > 1e-3);
-    CHECK(distance(lm::logit_lens(model, first)[-1], next(model, first)) == 0);
+    CHECK(difference(next(model, first), before) > 1e-3);
+    CHECK(difference(lm::logit_lens(model, first)[-1], next(model, first)) == 0);
     const Tensor effects = lm::head_effects(model, first, 0);
     CHECK(effects.shape() == Shape{L, H});
 }
@@ -178,7 +178,7 @@ TEST_CASE("looking inside works on a published model's types and on a GPT's weig
     const lm::GPT gpt({.vocab_size = V, .block_size = 8, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
     lm::Decoder model(lm::decoder_config(gpt.config), lm::decoder_state(gpt.state_dict()));
     const NoGrad off;
-    CHECK(distance(lm::logit_lens(model, first)[-1], gpt(batch(first))[0][-1]) < 1e-6);
+    CHECK(difference(lm::logit_lens(model, first)[-1], gpt(batch(first))[0][-1]) < 1e-6);
     model.to(bfloat16);
     CHECK(lm::logit_lens(model, first).dtype() == float32);
     CHECK(lm::head_effects(model, first, 1).dtype() == float64);

@@ -4,7 +4,7 @@
 #include "splits.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 
 namespace {
 
@@ -37,8 +37,8 @@ TEST_CASE("GPT with caches equals its full pass at every position, in every spli
             for (const std::int64_t n : steps) {
                 const Tensor next = ids.slice(1, t, t + n);
                 const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
-                CHECK(distance(model(next, caches), full.slice(1, t, t + n)) < tolerance);
-                CHECK(distance(model(next[1], single), full[1].slice(0, t, t + n)) < tolerance);
+                CHECK(difference(model(next, caches), full.slice(1, t, t + n)) < tolerance);
+                CHECK(difference(model(next[1], single), full[1].slice(0, t, t + n)) < tolerance);
                 t += n;
             }
         }

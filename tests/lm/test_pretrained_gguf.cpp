@@ -158,7 +158,7 @@ TEST_CASE("a GGUF file of each architecture gives the logits of the model that i
         const lm::Decoder model = model_of(config);
         const lm::Decoder same = read(written(architecture, model).bytes());
         const Tensor ids = ids_of({2, 10});
-        CHECK(source::distance(same(ids), model(ids)) < 1e-13 * max(abs(model(ids))).item());
+        CHECK(source::difference(same(ids), model(ids)) < 1e-13 * max(abs(model(ids))).item());
     }
 }
 
@@ -194,9 +194,9 @@ TEST_CASE("weights in blocks stay as the GGUF file has them, with q and k in the
     const NoGrad off;
     packed.pack(BlockFormat::Q4_1);
     const Tensor ids = ids_of({1, 12});
-    CHECK(source::same_bits(model(ids), packed(ids)));
+    CHECK(same_bits(model(ids), packed(ids)));
     CHECK(model.layers[0].self_attn.q_proj->weight.packed() != nullptr);
-    CHECK(source::distance(model(ids), whole(ids)) > 1e-4);
+    CHECK(source::difference(model(ids), whole(ids)) > 1e-4);
 }
 
 TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
@@ -252,19 +252,19 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
                                         .attention_factor = 1};
     const NoGrad off;
     const Tensor ids = ids_of({1, 12});
-    CHECK(source::distance(read(scaled.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
+    CHECK(source::difference(read(scaled.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
           1e-13);
     GgufWriter linear = written("llama", model);
     linear.add("llama.rope.scaling.type", std::string("linear"));
     linear.add("llama.rope.scaling.factor", 2.0);
     config.layers[0].rotary->scaling = {.kind = nn::RotaryScaling::linear, .factor = 2};
-    CHECK(source::distance(read(linear.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
+    CHECK(source::difference(read(linear.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
           1e-13);
     GgufWriter yarn = written("llama", model);
     yarn.add("llama.rope.scaling.type", std::string("yarn"));
     yarn.add("llama.rope.scaling.factor", 4.0);
     yarn.add("llama.rope.scaling.original_context_length", std::int64_t{8});
     config.layers[0].rotary->scaling = {.kind = nn::RotaryScaling::yarn, .factor = 4, .original_length = 8};
-    CHECK(source::distance(read(yarn.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
+    CHECK(source::difference(read(yarn.bytes())(ids), lm::Decoder(config, model.named_parameters())(ids)) <
           1e-13);
 }

@@ -149,7 +149,7 @@ TEST_CASE("a published model's tensors must be those of its config", "[lm][pretr
     tied.emplace_back("lm_head.weight", whole[0].second);
     tied.emplace_back("model.layers.0.self_attn.rotary_emb.inv_freq", ones({2}));
     io::save_safetensors(scratch / "model.safetensors", tied);
-    CHECK(source::same_bits(lm::load_pretrained(scratch.folder())(tensor({1, 2})), model(tensor({1, 2}))));
+    CHECK(same_bits(lm::load_pretrained(scratch.folder())(tensor({1, 2})), model(tensor({1, 2}))));
 
     refuses<ValueError>("0 tensors are too few for 1 layers",
                         [&] { (void)lm::Decoder(model.config, nn::NamedTensors{}); });

@@ -5,7 +5,7 @@
 #include "weft/weft.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 using source::in_double;
 
 namespace {
@@ -34,10 +34,10 @@ void check_against_dense(const M& moe) {
     leaves.push_back(input().requires_grad_());
     const Tensor x = leaves.back(), sparse = moe(x), all = dense(moe, x),
                  weights = source::random({B, T, C}, 9);
-    CHECK(distance(sparse, all) < 1e-12);
+    CHECK(difference(sparse, all) < 1e-12);
     const std::vector<Tensor> ours = grad({sum(sparse * weights)}, leaves),
                               theirs = grad({sum(all * weights)}, leaves);
-    for (std::size_t i = 0; i < leaves.size(); ++i) CHECK(distance(ours[i], theirs[i]) < 1e-12);
+    for (std::size_t i = 0; i < leaves.size(); ++i) CHECK(difference(ours[i], theirs[i]) < 1e-12);
 }
 
 // The experts that tokens of one-hot columns choose first: token i prefers expert wishes[i].
@@ -82,11 +82,11 @@ TEST_CASE("the load-balancing loss is E Σ f P: 1 when balanced, more when exper
     Rng rng(1);
     auto moe = in_double(nn::Mixture<nn::MLP>(C, rng, {.num_experts = E, .top_k = 1, .norm_topk_prob = false}));
     const auto balanced = moe.with_routing(tokens_that_choose(moe, {0, 1, 2, 3, 4}));
-    CHECK(distance(balanced.tokens_per_expert, full({E}, 0.2, float64)) < 1e-15);
+    CHECK(difference(balanced.tokens_per_expert, full({E}, 0.2, float64)) < 1e-15);
     CHECK(balanced.load_balancing_loss.item() == Approx(1));
     const double p = std::exp(3) / (std::exp(3) + 4), q = (1 - p) / 4;  // of the wish, and of the other four
     const auto uneven = moe.with_routing(tokens_that_choose(moe, {1, 1, 1, 2}));
-    CHECK(distance(uneven.tokens_per_expert, tensor({0, 0.75, 0.25, 0, 0}, float64)) < 1e-15);
+    CHECK(difference(uneven.tokens_per_expert, tensor({0, 0.75, 0.25, 0, 0}, float64)) < 1e-15);
     CHECK(uneven.load_balancing_loss.item() ==
           Approx(5 * (0.75 * (0.75 * p + 0.25 * q) + 0.25 * (0.75 * q + 0.25 * p))).epsilon(1e-12));
 
@@ -95,7 +95,7 @@ TEST_CASE("the load-balancing loss is E Σ f P: 1 when balanced, more when exper
                  f = tensor({0, 0.75, 0.25, 0, 0}, float64);
     const Tensor by_hand = grad({sum(f * mean(softmax(matmul(x, gate.T()), -1), 0)) * 5.0}, {gate})[0];
     const Tensor found = grad({moe.with_routing(x).load_balancing_loss}, {gate})[0];
-    CHECK(distance(found, by_hand) < 1e-15);
+    CHECK(difference(found, by_hand) < 1e-15);
     CHECK(found[1][1].item() > 0);
 
     // With two choices for each token, they are counted alike.
@@ -103,8 +103,8 @@ TEST_CASE("the load-balancing loss is E Σ f P: 1 when balanced, more when exper
     const Tensor probs = softmax(two.gate(input()), -1).reshape({B * T, E}), chosen = topk(probs, 2).indices;
     const Tensor share = mean(one_hot(chosen, E).to(float64).reshape({-1, E}), 0);
     const auto routed = two.with_routing(input());
-    CHECK(distance(routed.tokens_per_expert, share) < 1e-15);
-    CHECK(distance(routed.load_balancing_loss, sum(share * mean(probs, 0)) * 5.0) < 1e-14);
+    CHECK(difference(routed.tokens_per_expert, share) < 1e-15);
+    CHECK(difference(routed.load_balancing_loss, sum(share * mean(probs, 0)) * 5.0) < 1e-14);
 }
 
 TEST_CASE("one gate divided by its sum is 1, and the router learns nothing from the output", "[nn][moe]") {

@@ -7,9 +7,8 @@
 
 using namespace weft;
 using namespace attention_forms;
-using source::distance;
+using source::difference;
 using source::random;
-using source::same_bits;
 
 namespace {
 

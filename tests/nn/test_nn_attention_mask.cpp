@@ -3,10 +3,9 @@
 #include "source.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 using source::in_double;
 using source::random;
-using source::same_bits;
 
 namespace {
 
@@ -66,7 +65,7 @@ TEST_CASE("asking for the causal mask changes nothing; one that is set is one te
     CHECK(attention.mask().handle() == copy.mask().handle());
     mask.fill_(1);  // set_mask has copied it
     CHECK(max(attention.mask().to(float32)).item() == 0);
-    CHECK(distance(attention(x), before) > 1e-3);
+    CHECK(difference(attention(x), before) > 1e-3);
     const Tensor held = attention.mask();
     copy.set_mask(mask);  // into the same buffer
     CHECK(attention.mask().handle() == held.handle());
@@ -98,14 +97,14 @@ TEST_CASE("a mask as it was changes no result, and an edited one changes that of
             Tensor mask = asked.mask();
             for (const auto& [same, run_asked] : modes(asked))
                 if (same == name) {
-                    CHECK(distance(run_asked(x), before) < 1e-14);
+                    CHECK(difference(run_asked(x), before) < 1e-14);
                     mask[T - 1].slice(0, 0, 1).fill_(1);  // the last token no longer attends to the first
                     const Tensor after = run_asked(x);
                     CHECK(same_bits(after.slice(1, 0, T - 2), before.slice(1, 0, T - 2)));
-                    CHECK(distance(after.slice(1, 0, T - 1), before.slice(1, 0, T - 1)) < 1e-14);
-                    CHECK(distance(after.slice(1, T - 1, T), before.slice(1, T - 1, T)) > 1e-3);
+                    CHECK(difference(after.slice(1, 0, T - 1), before.slice(1, 0, T - 1)) < 1e-14);
+                    CHECK(difference(after.slice(1, T - 1, T), before.slice(1, T - 1, T)) > 1e-3);
                     const Composed composed;
-                    CHECK(distance(asked(x), after) < 1e-14);  // all modes read the same mask
+                    CHECK(difference(asked(x), after) < 1e-14);  // all modes read the same mask
                 }
         }
     }
@@ -131,9 +130,9 @@ TEST_CASE("tokens read the rows and columns of the mask that are theirs; more th
     mask.slice(0, T, max_seq_len).fill_(1);  // outside the first T rows and columns
     mask.slice(1, T, max_seq_len).fill_(1);
     attention.set_mask(mask);
-    CHECK(distance(attention(first), before) < 1e-14);
+    CHECK(difference(attention(first), before) < 1e-14);
     const Tensor full = attention(x.slice(1, 0, max_seq_len));
-    CHECK(distance(full.slice(1, 0, T), before) < 1e-14);
+    CHECK(difference(full.slice(1, 0, T), before) < 1e-14);
     for (std::int64_t t = T; t < max_seq_len; ++t)  // fully masked rows: the output bias
         CHECK(same_bits(full[0][t], attention.W_out.bias.detach()));
     refuses<ShapeError>("max_seq_len is 8", [&] { return attention(x); });

@@ -6,7 +6,6 @@
 using namespace weft;
 using namespace attention_forms;
 using source::random;
-using source::same_bits;
 
 TEST_CASE("in every causal form of attention, more tokens than max_seq_len are refused, never cut",
           "[nn][fault]") {

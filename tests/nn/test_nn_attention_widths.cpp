@@ -4,7 +4,7 @@
 #include "source.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 using source::in_double;
 using source::random;
 
@@ -63,12 +63,12 @@ TEST_CASE("attention of every width and number of key heads is the textbook's su
                     const Tensor y = a(query, key, value);
                     for (std::int64_t b = 0; b < B; ++b) {
                         const Tensor expected = textbook(a, query[b], key[b], value[b], no_block());
-                        CHECK(distance(y[b], expected) < 1e-13);
-                        CHECK(distance(a(query[b], key[b], value[b]), expected) < 1e-13);  // unbatched
+                        CHECK(difference(y[b], expected) < 1e-13);
+                        CHECK(difference(a(query[b], key[b], value[b]), expected) < 1e-13);  // unbatched
                     }
                     const auto [again, weights] = a.with_weights(query, key, value);
-                    CHECK(distance(again, y) < 1e-13);
-                    CHECK(distance(sum(weights, -1), ones({B, H, T}, float64)) < 1e-13);
+                    CHECK(difference(again, y) < 1e-13);
+                    CHECK(difference(sum(weights, -1), ones({B, H, T}, float64)) < 1e-13);
                 }
 }
 
@@ -83,15 +83,15 @@ TEST_CASE("each sample has its own mask, each head may have one, and padding is 
                  padded = a(query, key, key, Mask::padding({2, 5}));
     for (std::int64_t b = 0; b < B; ++b) {
         const Tensor keys = key[b];
-        CHECK(distance(y[b], textbook(a, query[b], keys, keys, blocked[b])) < 1e-13);
-        CHECK(distance(a(query[b], keys, keys, Mask::blocked(blocked[b])), y[b]) < 1e-13);
+        CHECK(difference(y[b], textbook(a, query[b], keys, keys, blocked[b])) < 1e-13);
+        CHECK(difference(a(query[b], keys, keys, Mask::blocked(blocked[b])), y[b]) < 1e-13);
         const std::int64_t length = b == 0 ? 2 : 5;
         const Tensor real = keys.slice(0, 0, length);
-        CHECK(distance(padded[b], textbook(a, query[b], real, real, zeros({T, length}, boolean))) < 1e-13);
-        CHECK(distance(a(query[b], keys, keys, Mask::padding({length})), padded[b]) < 1e-13);  // one sample
+        CHECK(difference(padded[b], textbook(a, query[b], real, real, zeros({T, length}, boolean))) < 1e-13);
+        CHECK(difference(a(query[b], keys, keys, Mask::padding({length})), padded[b]) < 1e-13);  // one sample
     }
     const Tensor of_heads = blocked.unsqueeze(1).expand({B, H, T, S});
-    CHECK(distance(a(query, key, key, Mask::blocked(of_heads)), y) < 1e-14);
+    CHECK(difference(a(query, key, key, Mask::blocked(of_heads)), y) < 1e-14);
 }
 
 TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][attention]") {
@@ -135,16 +135,16 @@ TEST_CASE("causal attention of grouped heads is MultiHeadAttention's with a caus
         in_double(nn::CausalMultiHeadAttention(C, H, one, {.max_seq_len = 8, .num_kv_heads = 3}));
     const auto full = in_double(nn::MultiHeadAttention(C, H, two, {.num_kv_heads = 3}));
     const Tensor x = random({B, T, C});
-    CHECK(distance(causal(x), full(x, Mask::causal())) < 1e-14);
-    CHECK(distance(causal.with_weights(x).weights, full.with_weights(x, Mask::causal()).weights) < 1e-14);
+    CHECK(difference(causal(x), full(x, Mask::causal())) < 1e-14);
+    CHECK(difference(causal.with_weights(x).weights, full.with_weights(x, Mask::causal()).weights) < 1e-14);
     CHECK(causal.with_weights(x).weights.shape() == Shape{B, H, T, T});
 }
 
 TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {
     const Tensor qkv = random({B, T, (4 + 2 * 2) * 3});
     const auto [q, k, v] = nn::split_qkv(qkv, 4, 2);
-    CHECK(source::same_bits(q, nn::split_heads(qkv.slice(2, 0, 12), 4)));
-    CHECK(source::same_bits(k, nn::split_heads(qkv.slice(2, 12, 18), 2)));
-    CHECK(source::same_bits(v, nn::split_heads(qkv.slice(2, 18, 24), 2)));
+    CHECK(same_bits(q, nn::split_heads(qkv.slice(2, 0, 12), 4)));
+    CHECK(same_bits(k, nn::split_heads(qkv.slice(2, 12, 18), 2)));
+    CHECK(same_bits(v, nn::split_heads(qkv.slice(2, 18, 24), 2)));
     refuses<ShapeError>("(2, 4, 24) does not divide into 10", [&] { nn::split_qkv(qkv, 4, 3); });
 }

@@ -4,7 +4,7 @@
 #include "splits.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 using source::random;
 
 namespace {
@@ -51,8 +51,8 @@ TEST_CASE("a cache gives all keys and values so far, in the order in which they 
         for (const std::int64_t n : steps) {
             for (nn::KeyValueCache* cache : {&growing, &fixed}) {
                 const auto [keys, values] = cache->append(k.slice(2, t, t + n), v.slice(2, t, t + n));
-                CHECK(source::same_bits(keys, k.slice(2, 0, t + n)));
-                CHECK(source::same_bits(values, v.slice(2, 0, t + n)));
+                CHECK(same_bits(keys, k.slice(2, 0, t + n)));
+                CHECK(same_bits(values, v.slice(2, 0, t + n)));
                 CHECK(cache->length() == t + n);
             }
             t += n;
@@ -74,7 +74,7 @@ TEST_CASE("a cache moves what it holds when its storage doubles, which stays wit
         }
         CHECK(moves == 6);  // 16 → 32 → 64 → 128 → 256 → 512 → 1024 or the capacity
         CHECK(before.strides()[0] == (capacity == 0 ? 1024 : 700) * 2 * 4);
-        CHECK(source::same_bits(before, k.expand({1, 2, 700, 4}).contiguous()));
+        CHECK(same_bits(before, k.expand({1, 2, 700, 4}).contiguous()));
         before.fill_(7);  // the storage itself
         CHECK(cache.append(k.slice(2, 0, 0), v.slice(2, 0, 0))[0].at({0, 1, 0, 3}) == 7);
     }
@@ -87,10 +87,10 @@ TEST_CASE("a cache that was cleared or cut takes another sequence", "[nn][cache]
     cache.truncate(1);
     CHECK(cache.length() == 1);
     const Tensor next = random({1, 2, 2, 4}, 8);
-    CHECK(source::same_bits(cache.append(next, next)[1], cat({k.slice(2, 0, 1), next}, 2)));
+    CHECK(same_bits(cache.append(next, next)[1], cat({k.slice(2, 0, 1), next}, 2)));
     cache.clear();
     CHECK(cache.length() == 0);
-    CHECK(source::same_bits(cache.append(other, other)[0], other));  // other shapes
+    CHECK(same_bits(cache.append(other, other)[0], other));  // other shapes
 }
 
 TEST_CASE("a cache takes what takes part in the graph under NoGrad", "[nn][cache]") {
@@ -117,8 +117,8 @@ TEST_CASE("attention with a cache equals the full pass at every position, in eve
                     INFO(num_kv_heads << " heads of keys, " << name(dtype) << ", composed " << composed << ": "
                                       << name_of(steps));
                     const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
-                    CHECK(distance(in_steps(attention, x, steps), full) < tolerance);
-                    CHECK(distance(in_steps(attention, x[1], steps), one) < tolerance);  // unbatched
+                    CHECK(difference(in_steps(attention, x, steps), full) < tolerance);
+                    CHECK(difference(in_steps(attention, x[1], steps), one) < tolerance);  // unbatched
                 }
             }
 }
@@ -133,7 +133,7 @@ TEST_CASE("attention with a cache equals the full pass in random splits of longe
         const Tensor x = randn({rng.randint(1, 4), rng.randint(1, 65), C}, rng, float64);
         const Steps steps = random_split(x.size(1), rng);
         INFO("trial " << trial << ", x " << x.shape().str() << ": " << name_of(steps));
-        CHECK(distance(in_steps(attention, x, steps), attention(x)) < 1e-12);
+        CHECK(difference(in_steps(attention, x, steps), attention(x)) < 1e-12);
     }
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("padding hides cached keys as it hides those of a full pass", "[nn][ca
     const Mask rest = Mask::blocked(tensor({{0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}}, boolean)
                                         .reshape({B, 1, 1, T})
                                         .expand({B, 1, 2, T}));
-    CHECK(distance(attention(x.slice(1, 5, T), cache, rest | Mask::padding({T, 6})), full.slice(1, 5, T)) <
+    CHECK(difference(attention(x.slice(1, 5, T), cache, rest | Mask::padding({T, 6})), full.slice(1, 5, T)) <
           1e-14);
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("one mask of keys and documents serves each step of decoding, from the
     for (const auto base : {std::optional<double>(), std::optional<double>(100)}) {
         const auto attention = make_attention(float64, 2, base);
         const Tensor full = attention(x, mask);
-        CHECK(distance(full, attention(x)) > 1e-3);
+        CHECK(difference(full, attention(x)) > 1e-3);
         for (const Steps& steps : all_splits(T)) {
             INFO(name_of(steps));
             nn::KeyValueCache cache;
@@ -173,7 +173,7 @@ TEST_CASE("one mask of keys and documents serves each step of decoding, from the
                 said.push_back(attention(x.slice(1, t, t + n), cache, mask));
                 t += n;
             }
-            CHECK(distance(cat(said, 1), full) < 1e-12);
+            CHECK(difference(cat(said, 1), full) < 1e-12);
         }
     }
     const auto attention = make_attention(float64);
@@ -193,6 +193,6 @@ TEST_CASE("a cache that was moved from is an empty one", "[nn][cache]") {
     CHECK(to.length() == 3);
     CHECK(to.capacity() == 8);
     CHECK(from.length() == 0);
-    CHECK(source::distance(from.append(other, other)[0], other) == 0);
-    CHECK(source::distance(to.append(k, k)[1], cat({k, k}, 2)) == 0);
+    CHECK(source::difference(from.append(other, other)[0], other) == 0);
+    CHECK(source::difference(to.append(k, k)[1], cat({k, k}, 2)) == 0);
 }

@@ -7,7 +7,6 @@
 #include "weft/nn.h"
 
 using namespace weft;
-using source::same_bits;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "weft/check/gradient_flow.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 
 namespace {
 
@@ -76,21 +76,21 @@ TEST_CASE("a model holds the weights of its layers and tables in fewer bits, and
         }
         const Tensor expected = wide(ids), logits = model(ids);
         const double largest = max(abs(expected)).item();
-        CHECK(distance(logits, expected) < 1e-5 * largest);
-        CHECK(distance(logits, small_gpt()(ids)) > 1e-5 * largest);  // they were rounded
+        CHECK(difference(logits, expected) < 1e-5 * largest);
+        CHECK(difference(logits, small_gpt()(ids)) > 1e-5 * largest);  // they were rounded
         std::vector<nn::KeyValueCache> caches = model.make_caches();
         for (std::int64_t t = 0; t < 12; ++t)
-            CHECK(distance(model(ids.slice(1, t, t + 1), caches).select(1, 0), expected.select(1, t)) <
+            CHECK(difference(model(ids.slice(1, t, t + 1), caches).select(1, 0), expected.select(1, t)) <
                   1e-5 * largest);
         lm::GPT copy = nn::clone(model);
-        CHECK(source::same_bits(copy(ids), logits));
+        CHECK(same_bits(copy(ids), logits));
         copy.to(float32);
         CHECK(compact_names(copy).empty());
-        CHECK(distance(copy(ids), expected) < 1e-5 * largest);
+        CHECK(difference(copy(ids), expected) < 1e-5 * largest);
         for (const Tensor& x : copy.parameters()) CHECK(x.requires_grad());
-        CHECK(source::same_bits(model(ids), logits));  // the clone's way back did not touch the model
+        CHECK(same_bits(model(ids), logits));  // the clone's way back did not touch the model
         copy.to(float64);
-        CHECK(distance(copy(ids).to(float32), expected) < 1e-5 * largest);
+        CHECK(difference(copy(ids).to(float32), expected) < 1e-5 * largest);
     }
 }
 
@@ -121,9 +121,9 @@ TEST_CASE("a layer takes blocks, or half a matrix, in place of its weight", "[nn
         };
         const Tensor w = compact(layer.weight), t = compact(table.weight);
         const nn::Linear small(w, layer.bias);
-        CHECK(source::same_bits(small(x), linear(x, w, layer.bias)));
+        CHECK(same_bits(small(x), linear(x, w, layer.bias)));
         CHECK(small.bias.handle() == layer.bias.handle());
-        CHECK(source::same_bits(nn::Embedding(t)(ids), embedding(t, ids)));
+        CHECK(same_bits(nn::Embedding(t)(ids), embedding(t, ids)));
     }
     refuses<ShapeError>("Embedding: the table must be", [] { nn::Embedding(ones({3})); });
 }
@@ -137,7 +137,7 @@ TEST_CASE("cross-attention reads rows of a fused projection in blocks", "[nn][pa
     attention.pack(BlockFormat::Q8_0);
     wide.W_qkv->weight.copy_(dequantize(*attention.W_qkv->weight.packed()));
     wide.W_out.weight.copy_(dequantize(*attention.W_out.weight.packed()));
-    CHECK(distance(attention(x, memory, memory), wide(x, memory, memory)) < 1e-5);
+    CHECK(difference(attention(x, memory, memory), wide(x, memory, memory)) < 1e-5);
 }
 
 TEST_CASE("a tied matrix that another module reads stays float32", "[nn][packed]") {
@@ -174,7 +174,7 @@ TEST_CASE("what cannot be held in fewer bits is refused, and nothing has changed
                         [&] { model.load_state_dict(Odd().state_dict()); });
     Odd whole;
     whole.load_state_dict(model.state_dict());  // half widens exactly
-    CHECK(source::same_bits(whole.a.weight, model.a.weight.to(float32)));
+    CHECK(same_bits(whole.a.weight, model.a.weight.to(float32)));
     model.to(float32);
     model.a.pack(BlockFormat::Q4_0);
     const std::vector<float> before = model.b.weight.to_vector<float>();
@@ -194,15 +194,15 @@ TEST_CASE("a cache of half size rounds keys and values, and takes half the memor
         double largest = 0;
         for (std::int64_t t = 0; t < 12; ++t)
             largest = std::max(
-                largest, distance(model(ids.slice(1, t, t + 1), caches).select(1, 0), expected.select(1, t)));
+                largest, difference(model(ids.slice(1, t, t + 1), caches).select(1, 0), expected.select(1, t)));
         CHECK(largest > 1e-6);
         CHECK(largest < (half == bfloat16 ? 0.02 : 0.003) * max(abs(expected)).item());
         const Tensor k = randn({2, 1, 5, 16});
         nn::KeyValueCache cache(8, half);
         const auto [keys, values] = cache.append(k, k);
-        CHECK(source::same_bits(keys, k.to(half).to(float32)));
+        CHECK(same_bits(keys, k.to(half).to(float32)));
         cache.truncate(2);
-        CHECK(source::same_bits(cache.append(k, k)[0].slice(-2, 0, 2), keys.slice(-2, 0, 2)));
+        CHECK(same_bits(cache.append(k, k)[0].slice(-2, 0, 2), keys.slice(-2, 0, 2)));
         refuses<DTypeError>("float64", [&] { cache.append(k.to(float64), k.to(float64)); });
     }
     refuses<DTypeError>("use bfloat16 or float16", [] { nn::KeyValueCache(4, float64); });

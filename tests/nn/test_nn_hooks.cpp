@@ -6,7 +6,7 @@
 #include "weft/lm.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 
 namespace {
 
@@ -35,19 +35,19 @@ TEST_CASE("a hook sees what a module returns, and what it returns takes its plac
     Tensor seen;
     {
         const nn::ForwardHook hook = net.hook("hidden", [&](const Tensor& y) { return seen = y; });
-        CHECK(distance(net(x), before) == 0);
-        CHECK(distance(seen, net.hidden(x)) == 0);
+        CHECK(difference(net(x), before) == 0);
+        CHECK(difference(seen, net.hidden(x)) == 0);
     }
     {
         const nn::ForwardHook hook = net.hook("hidden", [](const Tensor& y) { return y * 2; });
-        CHECK(distance(net(x), net.out(tanh(linear(x, net.hidden.weight, net.hidden.bias) * 2))) < 1e-6);
-        CHECK(distance(net.hidden(x), linear(x, net.hidden.weight, net.hidden.bias) * 2) == 0);
+        CHECK(difference(net(x), net.out(tanh(linear(x, net.hidden.weight, net.hidden.bias) * 2))) < 1e-6);
+        CHECK(difference(net.hidden(x), linear(x, net.hidden.weight, net.hidden.bias) * 2) == 0);
     }
     {
         const nn::ForwardHook hook = net.hook("", [](const Tensor& y) { return y + 1; });
-        CHECK(distance(net(x), before + 1) == 0);
+        CHECK(difference(net(x), before + 1) == 0);
     }
-    CHECK(distance(net(x), before) == 0);
+    CHECK(difference(net(x), before) == 0);
 }
 
 TEST_CASE("several hooks act in the order in which they were added, each on the result of the one before",
@@ -57,9 +57,9 @@ TEST_CASE("several hooks act in the order in which they were added, each on the 
     std::string order;
     const nn::ForwardHook add = net.hook("", [&](const Tensor& y) { return order += 'a', y + 1; });
     const nn::ForwardHook twice = net.hook("", [&](const Tensor& y) { return order += 'b', y * 2; });
-    CHECK(distance(net(x), (before + 1) * 2) == 0);
+    CHECK(difference(net(x), (before + 1) * 2) == 0);
     const nn::ForwardHook inner = net.hook("out[1]", [&](const Tensor& y) { return order += 'c', y; });
-    CHECK(distance(net(x), (before + 1) * 2) == 0);
+    CHECK(difference(net(x), (before + 1) * 2) == 0);
     CHECK(order == "abcab");
 }
 
@@ -115,8 +115,8 @@ TEST_CASE("a hook may add and remove hooks of the module that is running", "[nn]
         once.reset();
         return y;
     });
-    CHECK(distance(net(x), before + 1) == 0);
-    CHECK(distance(net(x), before + 1) == 0);
+    CHECK(difference(net(x), before + 1) == 0);
+    CHECK(difference(net(x), before + 1) == 0);
     CHECK(added.size() == 1);
 }
 
@@ -125,10 +125,10 @@ TEST_CASE("copies of a module share its hooks, and clones have none", "[nn][hook
     const Net copy = net;
     const Tensor x = input(), before = net(x);
     const nn::ForwardHook hook = copy.hook("hidden", [](const Tensor& y) { return zeros_like(y); });
-    CHECK(distance(net(x), before) > 1e-3);
-    CHECK(distance(copy(x), net(x)) == 0);
+    CHECK(difference(net(x), before) > 1e-3);
+    CHECK(difference(copy(x), net(x)) == 0);
     CHECK(max(abs(copy.hidden(x))).item() == 0);
-    CHECK(distance(nn::clone(net)(x), before) == 0);
+    CHECK(difference(nn::clone(net)(x), before) == 0);
     const nn::Linear tied = net.hidden;
     CHECK(max(abs(tied(x))).item() == 0);
 }
@@ -145,10 +145,10 @@ TEST_CASE("gradients flow through what a hook returns", "[nn][hooks]") {
     const Tensor once = loss();  // which sets `seen`
     const std::vector<Tensor> d = grad({once}, {seen, scale, net.hidden.weight});
     // y' = y·scale:  dscale = Σ_rows dy'·y, dy = dy'·scale
-    CHECK(distance(d[1], sum(d[0] / scale * seen, 0)) < 1e-4);
+    CHECK(difference(d[1], sum(d[0] / scale * seen, 0)) < 1e-4);
     CHECK(max(abs(d[2])).item() > 0);
     loss().backward();
-    CHECK(distance(net.hidden.weight.grad(), d[2]) < 1e-6);
+    CHECK(difference(net.hidden.weight.grad(), d[2]) < 1e-6);
 
     // A value from elsewhere: nothing reaches the module whose result it replaces.
     Tensor other = ones({5, 4}).requires_grad_();
@@ -175,13 +175,13 @@ TEST_CASE("a hook on a GPT's attention is one on its output, and acts at each st
         });
         const lm::GPT other = nn::clone(gpt);
         Tensor(other.blocks[0].attn.W_out.weight).fill_(0);
-        CHECK(distance(gpt(ids), other(ids)) < 1e-6);
-        CHECK(distance(gpt(ids), before) > 1e-4);
+        CHECK(difference(gpt(ids), other(ids)) < 1e-6);
+        CHECK(difference(gpt(ids), before) > 1e-4);
         seen.clear();
         lm::generate(gpt, {1, 2, 3}, {.max_new_tokens = 4, .sampling = {.temperature = 0}});
         CHECK(seen == std::vector<Shape>{{1, 3, 8}, {1, 1, 8}, {1, 1, 8}, {1, 1, 8}});
     }
-    CHECK(distance(gpt(ids), before) == 0);
+    CHECK(difference(gpt(ids), before) == 0);
 
     const lm::Decoder decoder({.vocab_size = 7, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
     seen.clear();

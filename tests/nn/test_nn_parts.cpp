@@ -4,8 +4,7 @@
 #include "weft/weft.h"
 
 using namespace weft;
-using source::distance;
-using source::same_bits;
+using source::difference;
 
 namespace {
 
@@ -25,9 +24,9 @@ TEST_CASE("RMSNorm divides by the root mean square, then scales", "[nn][parts]")
     Tensor weight = norm.weight;
     weight.copy_(arange(C).to(float64) / 4.0);
     const Tensor x = input();
-    CHECK(distance(norm(x), x / sqrt(mean(x * x, -1, true) + 1e-3) * weight) < 1e-14);
-    CHECK(distance(nn::RMSNorm(C)(input(float32)),
-                   input(float32) / sqrt(mean(input(float32) * input(float32), -1, true))) < 1e-5);
+    CHECK(difference(norm(x), x / sqrt(mean(x * x, -1, true) + 1e-3) * weight) < 1e-14);
+    CHECK(difference(nn::RMSNorm(C)(input(float32)),
+                     input(float32) / sqrt(mean(input(float32) * input(float32), -1, true))) < 1e-5);
     CHECK(norm.state_dict().size() == 1);
     CHECK(message_of<ValueError>([] { nn::RMSNorm(0); }) == "RMSNorm: dim must be at least 1, not 0");
     CHECK(message_of<ValueError>([] { nn::RMSNorm(4, 0.0); }) == "RMSNorm: eps must be above 0, not 0");
@@ -40,7 +39,7 @@ TEST_CASE("GatedMLP multiplies by the gate, and has an MLP's number of weights",
     mlp.to(float64);
     const Tensor x = input(), gate = mlp.gate_proj(x);
     CHECK(gate.size(-1) == 8 * C / 3);
-    CHECK(distance(mlp(x), mlp.down_proj(gate * sigmoid(gate) * mlp.up_proj(x))) < 1e-15);
+    CHECK(difference(mlp(x), mlp.down_proj(gate * sigmoid(gate) * mlp.up_proj(x))) < 1e-15);
     CHECK(nn::GatedMLP(C, rng).num_parameters() == nn::MLP(C, rng, {.bias = false}).num_parameters());
     CHECK(mlp.state_dict().size() == 6);
 }
@@ -52,7 +51,7 @@ TEST_CASE("a block of one's own parts adds them to the stream, decodes, and name
                            nn::RMSNorm(C), nn::GatedMLP(C, rng)};
     block.to(float64);
     const Tensor x = input(), h = x + block.attn(block.norm1(x));
-    CHECK(distance(block(x), h + block.mlp(block.norm2(h))) < 1e-15);
+    CHECK(difference(block(x), h + block.mlp(block.norm2(h))) < 1e-15);
     CHECK(block.kind() == "LlamaBlock");
     nn::NamedTensors state = block.state_dict();
     CHECK(state.size() == 7);
@@ -62,7 +61,7 @@ TEST_CASE("a block of one's own parts adds them to the stream, decodes, and name
         const NoGrad off;
         nn::KeyValueCache cache;
         const Tensor stepwise = cat({block(x.slice(1, 0, 2), cache), block(x.slice(1, 2, T), cache)}, 1);
-        CHECK(distance(stepwise, block(x)) < 1e-14);
+        CHECK(difference(stepwise, block(x)) < 1e-14);
     }
     sum(pow(block(x), 2)).backward();
     for (const auto& [name, parameter] : block.named_parameters()) {

@@ -5,7 +5,7 @@
 #include "source.h"
 
 using namespace weft;
-using source::distance;
+using source::difference;
 using source::random;
 
 TEST_CASE("rotary turns each pair of neighbours by position times its frequency", "[nn][rotary]") {
@@ -22,13 +22,13 @@ TEST_CASE("rotary turns each pair of neighbours by position times its frequency"
 
 TEST_CASE("rotary at position 0 is the identity, a quarter turn swaps, and lengths stay", "[nn][rotary]") {
     const Tensor x = random({2, 3, 1, 8});
-    CHECK(source::same_bits(nn::rotary(x), x));
+    CHECK(same_bits(nn::rotary(x), x));
     const double quarter = std::acos(0.0);  // base^(−2/4) = quarter, so pair 1 of position 1 turns by 90°
     const Tensor turned = nn::rotary(tensor({{0, 0, 1, 2}}, float64), 1, 1 / (quarter * quarter));
     CHECK(turned.at({0, 2}) == Approx(-2));
     CHECK(turned.at({0, 3}) == Approx(1));
     const Tensor many = random({2, 3, 50, 8});
-    CHECK(distance(sum(nn::rotary(many, 7) * nn::rotary(many, 7), -1), sum(many * many, -1)) < 1e-12);
+    CHECK(difference(sum(nn::rotary(many, 7) * nn::rotary(many, 7), -1), sum(many * many, -1)) < 1e-12);
 }
 
 TEST_CASE("scores of rotated queries and keys depend on the distance of their positions alone",
@@ -47,7 +47,7 @@ TEST_CASE("scores of rotated queries and keys depend on the distance of their po
 
 TEST_CASE("rotary of far positions keeps its precision in float32", "[nn][rotary]") {
     const Tensor x = random({4, 8}, 1, float32);
-    CHECK(distance(nn::rotary(x, 1000000).to(float64), nn::rotary(x.to(float64), 1000000)) < 1e-6);
+    CHECK(difference(nn::rotary(x, 1000000).to(float64), nn::rotary(x.to(float64), 1000000)) < 1e-6);
 }
 
 TEST_CASE("rotary's gradient is right, and it is its own turn back", "[nn][rotary]") {
@@ -59,13 +59,13 @@ TEST_CASE("rotary's gradient is right, and it is its own turn back", "[nn][rotar
     Tensor leaf = x.clone().requires_grad_();
     const Tensor y = nn::rotary(leaf, 9);
     y.backward(y.detach());  // for a rotation R, Rᵀ R x = x
-    CHECK(distance(leaf.grad(), x) < 1e-14);
+    CHECK(difference(leaf.grad(), x) < 1e-14);
 }
 
 TEST_CASE("rotary takes empty sequences and views, and refuses what has no pairs", "[nn][rotary]") {
     CHECK(nn::rotary(zeros({2, 0, 4})).shape() == Shape{2, 0, 4});
     const Tensor x = random({5, 3, 4});
-    CHECK(distance(nn::rotary(x.transpose(0, 1), 1), nn::rotary(x.transpose(0, 1).contiguous(), 1)) == 0);
+    CHECK(difference(nn::rotary(x.transpose(0, 1), 1), nn::rotary(x.transpose(0, 1).contiguous(), 1)) == 0);
     refuses<ShapeError>("d even, not (2, 3)", [] { (void)nn::rotary(zeros({2, 3})); });
     refuses<ShapeError>("(4,)", [] { return nn::rotary(zeros({4})); });
     refuses<ShapeError>("(2, 0)", [] { return nn::rotary(zeros({2, 0})); });
@@ -92,14 +92,14 @@ TEST_CASE("attention with rotary positions turns its queries and keys, and nothi
                                                       {.mask = Mask::causal()});
         return attention.W_out(nn::merge_heads(y));
     };
-    CHECK(distance(attention(x), attend(0)) < 1e-14);
-    CHECK(distance(attention(x), attend(9)) < 1e-12);  // only distances count
-    CHECK(distance(attention.with_weights(x).output, attend(0)) < 1e-14);
+    CHECK(difference(attention(x), attend(0)) < 1e-14);
+    CHECK(difference(attention(x), attend(9)) < 1e-12);  // only distances count
+    CHECK(difference(attention.with_weights(x).output, attend(0)) < 1e-14);
 
     Rng again(1);
     const auto full =
         source::in_double(nn::MultiHeadAttention(12, 3, again, {.bias = true, .rotary_base = 100}));
-    CHECK(distance(full(x, Mask::causal()), attend(0)) < 1e-14);  // the same seed, so the same weights
+    CHECK(difference(full(x, Mask::causal()), attend(0)) < 1e-14);  // the same seed, so the same weights
 }
 
 TEST_CASE("without rotary positions attention does not see the order of its keys; with them it does",
@@ -109,8 +109,8 @@ TEST_CASE("without rotary positions attention does not see the order of its keys
     const auto turned =
         source::in_double(nn::MultiHeadAttention(8, 2, rng, {.fused = false, .rotary_base = 10000}));
     const Tensor x = random({1, 6, 8}), backwards = flip(x, 1);
-    CHECK(distance(flip(plain(backwards), 1), plain(x)) < 1e-14);
-    CHECK(distance(flip(turned(backwards), 1), turned(x)) > 1e-3);
+    CHECK(difference(flip(plain(backwards), 1), plain(x)) < 1e-14);
+    CHECK(difference(flip(turned(backwards), 1), turned(x)) > 1e-3);
 }
 
 TEST_CASE("rotary attention refuses cross-attention", "[nn][rotary]") {
@@ -125,12 +125,12 @@ TEST_CASE("pairs of halves are pairs of neighbours in another order, and columns
     const Tensor x = random({2, 3, 8});
     const Tensor order = tensor({0, 4, 1, 5, 2, 6, 3, 7}, int64);  // neighbours of halves
     const Tensor halves = nn::rotary(x, 3, nn::RotaryOptions{.base = 50, .pairs = nn::RotaryPairs::halves});
-    CHECK(distance(index_select(halves, -1, order), nn::rotary(index_select(x, -1, order), 3, 50)) < 1e-15);
+    CHECK(difference(index_select(halves, -1, order), nn::rotary(index_select(x, -1, order), 3, 50)) < 1e-15);
     for (const nn::RotaryPairs pairs : {nn::RotaryPairs::neighbours, nn::RotaryPairs::halves}) {
         const Tensor part = nn::rotary(x, 3, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
-        CHECK(source::same_bits(part.slice(-1, 4, 8), x.slice(-1, 4, 8)));
+        CHECK(same_bits(part.slice(-1, 4, 8), x.slice(-1, 4, 8)));
         CHECK(
-            source::same_bits(part.slice(-1, 0, 4),
+            same_bits(part.slice(-1, 0, 4),
                               nn::rotary(x.slice(-1, 0, 4), 3, nn::RotaryOptions{.base = 50, .pairs = pairs})));
         const auto turn = [&](const std::vector<Tensor>& in) {
             return nn::rotary(in[0], 2, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
@@ -176,9 +176,9 @@ TEST_CASE("rotary at once is what its small operations are, and a table that is 
                     const Composed readable;
                     const std::vector<Tensor> slow = both();
                     const double tolerance = dtype == float32 ? 2e-6 : 1e-14;
-                    for (std::size_t i = 0; i < 2; ++i) CHECK(distance(fast[i], slow[i]) < tolerance);
+                    for (std::size_t i = 0; i < 2; ++i) CHECK(difference(fast[i], slow[i]) < tolerance);
                     const auto expected = grad({nn::rotary(x, table)}, {x, table.cos, table.sin}, {dy});
-                    for (std::size_t i = 0; i < 3; ++i) CHECK(source::same_bits(learned[i], expected[i]));
+                    for (std::size_t i = 0; i < 3; ++i) CHECK(same_bits(learned[i], expected[i]));
                 }
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("the causal mask lets the last query see every key, whatever the lengt
     const Tensor q = random({4, 3}), k = random({2, 3}, 2), v = random({2, 3}, 3);
     const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()});
     CHECK(max(abs(y.slice(0, 0, 2))).item() == 0);
-    CHECK(distance(y[2], v[0]) < 1e-15);
+    CHECK(difference(y[2], v[0]) < 1e-15);
 }
 
 TEST_CASE("padding blocks the keys from each sample's length on", "[mask]") {

@@ -56,7 +56,7 @@ bool same_or_nan(const Tensor& a, const Tensor& b) {
 
 // How far a and b are apart, beside the largest sum of the products' sizes.
 double relative(const Tensor& a, const Tensor& b, const Tensor& x, const Tensor& w) {
-    return source::distance(a, b) / max(matmul(abs(x.detach()), abs(w.T()))).item();
+    return source::difference(a, b) / max(matmul(abs(x.detach()), abs(w.T()))).item();
 }
 
 struct Gradients {
@@ -124,7 +124,7 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
                 const Gradients got = of(w), expected = of(wide);
                 CHECK(relative(got.y, expected.y, x, wide) < 1e-6);
                 CHECK(relative(got.dx, expected.dx, dy, wide.T()) < 1e-6);
-                CHECK(source::distance(got.dbias, expected.dbias) < 1e-5);
+                CHECK(source::difference(got.dbias, expected.dbias) < 1e-5);
                 CHECK(relative(linear(x, w), linear(x, wide), x, wide) < 1e-6);
                 {
                     const ReferenceKernels plain;
@@ -149,7 +149,7 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
                 };
                 const Tensor second = twice(wide);
                 // What is rounded on the way may differ in the last of its 8 bits.
-                CHECK(source::distance(twice(w), second) < (medium ? 0.01 : 1e-4) * max(abs(second)).item());
+                CHECK(source::difference(twice(w), second) < (medium ? 0.01 : 1e-4) * max(abs(second)).item());
             }
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("one row and many agree, at every number of threads to the bit", "[pac
         for (const int threads : {2, 3, 4}) {
             set_num_threads(threads);
             const std::vector<Tensor> together = results();
-            for (std::size_t j = 0; j < alone.size(); ++j) CHECK(source::same_bits(alone[j], together[j]));
+            for (std::size_t j = 0; j < alone.size(); ++j) CHECK(same_bits(alone[j], together[j]));
         }
     }
 }
@@ -206,9 +206,9 @@ TEST_CASE("pack rounds within its formats' bounds, and rows of a table are those
     const Tensor ids = tensor({3, 49, 3});
     for (const BlockFormat format : written) {
         const PackedMatrix packed = pack(w, format);
-        CHECK(source::same_bits(embedding(packed, ids), embedding(dequantize(packed), ids)));
+        CHECK(same_bits(embedding(packed, ids), embedding(dequantize(packed), ids)));
         const Tensor same = dequantize(pack(dequantize(packed), BlockFormat::Q8_0));
-        CHECK(source::distance(same, dequantize(packed)) <= max(reach).item() / 127);
+        CHECK(source::difference(same, dequantize(packed)) <= max(reach).item() / 127);
     }
 }
 

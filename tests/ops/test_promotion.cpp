@@ -39,7 +39,7 @@ const std::vector<Named> binaries = {
 const Tensor truths = tensor({true, false, true}), numbers = tensor({3, 0, 2}), values = tensor({2.5, 0.75, 2});
 
 bool same(const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && source::same_bits(a.to(float64), b.to(float64));
+    return a.dtype() == b.dtype() && same_bits(a.to(float64), b.to(float64));
 }
 
 template <class T>
@@ -98,7 +98,7 @@ TEST_CASE("promotion loses nothing", "[ops][promotion]") {
     }
     Tensor changed = ones({2});
     CHECK_THROWS_AS(changed += tensor({1, beyond32}), DTypeError);
-    CHECK(source::same_bits(changed, ones({2})));
+    CHECK(same_bits(changed, ones({2})));
     const std::int64_t highest = INT64_MAX;  // rounds to 2⁶³
     CHECK_THROWS_AS(y + tensor({highest, highest}), DTypeError);
 }

@@ -56,5 +56,6 @@ inline bool with_axes(ProgramBuilder& d, Statement& s) {
 inline void append(Numbers& numbers, const Shape& shape) {
     for (const auto size : shape) numbers.push_back(double(size));
 }
+inline Tensor positive(const Tensor& x) { return x * x + 0.5; }
 
 }  // namespace random_programs

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "golden/golden.h"
 #include "weft/weft.h"
 
 namespace source {
@@ -18,14 +19,9 @@ inline Tensor random(const Shape& shape, std::uint64_t seed = 1, DType dtype = f
 }
 
 // The largest |a − b|; a ShapeError of its own where the shapes differ, so that nothing broadcasts unseen.
-inline double distance(const Tensor& a, const Tensor& b) {
+inline double difference(const Tensor& a, const Tensor& b) {
     if (a.shape() != b.shape()) throw ShapeError("distance of " + a.shape().str() + " and " + b.shape().str());
     return max(abs(a.detach() - b.detach())).item();
-}
-
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-    return a.shape() == b.shape() && (a.dtype() == float32 ? a.to_vector<float>() == b.to_vector<float>()
-                                                           : a.to_vector<double>() == b.to_vector<double>());
 }
 
 inline bool has_nan(const Tensor& x) { return any(x.detach() != x.detach()); }

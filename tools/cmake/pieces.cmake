@@ -20,8 +20,8 @@ function(weft_pieces target bytes)
 endfunction()
 
 # The same for tests, whose files repeat names in their unnamed namespaces: each gets a namespace of its own, after what all of them
-# include. Sets `result` to the pieces made of `sources`, and to those that stay as they are: the ones named, and whoever opens a
-# namespace himself.
+# include. Sets `result` to the pieces made of `sources`, and to those that stay as they are: the ones named, those that are
+# made by the build, and those that open a namespace themselves.
 function(weft_test_pieces name bytes result sources alone)
   set(made)
   set(piece 0)
@@ -31,8 +31,13 @@ function(weft_test_pieces name bytes result sources alone)
   foreach(source ${sources} end)
     set(size ${bytes})
     if(NOT source STREQUAL end)
-      file(STRINGS ${source} opens REGEX "^namespace [a-z_:]+ {")
-      if(opens OR source IN_LIST alone)
+      set(opens OFF)
+      if(EXISTS ${source} AND NOT source IN_LIST alone AND NOT source MATCHES "^${CMAKE_BINARY_DIR}")
+        file(STRINGS ${source} opens REGEX "^namespace [a-z_:]+ {")
+      else()
+        set(opens ON)
+      endif()
+      if(opens)
         list(APPEND made ${source})
         continue()
       endif()
