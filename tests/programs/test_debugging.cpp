@@ -8,7 +8,6 @@
 #include "sanitized.h"
 #include "scratch.h"
 #include "skipped.h"
-#include "weft/core.h"
 
 #ifdef WEFT_PROGRAMS
 
