@@ -148,17 +148,6 @@ TEST_CASE("CausalMultiHeadAttention equals PyTorch's, also where a sample is all
     }
 }
 
-TEST_CASE("attention without weights equals attention with them", "[golden][nn]") {
-    Rng rng(3);
-    const nn::MultiHeadAttention m(C, H, rng);
-    const nn::CausalMultiHeadAttention causal(C, H, rng);
-    const Tensor x = randn({2, 5, C}, rng), y = randn({2, 7, C}, rng);
-    CHECK(distance(m(x, y, y), m.with_weights(x, y, y).output) < 1e-6);
-    CHECK(distance(causal(x), causal.with_weights(x).output) < 1e-6);
-    CHECK(distance(causal(x, Mask::padding({3, 5})), causal.with_weights(x, Mask::padding({3, 5})).output) <
-          1e-6);
-}
-
 TEST_CASE("TransformerBlock and GPT equal PyTorch's", "[golden][nn]") {
     const auto apply = [](const auto& m, const auto& x) { return std::vector<Tensor>{m(x[0])}; };
     for (const bool bias : {true, false}) {

@@ -76,10 +76,3 @@ TEST_CASE("ten AdamW steps of a GPT equal PyTorch's in float32 to its precision"
     CHECK(d.loss < 2e-4);
     CHECK(d.norm < 2e-3);
 }
-
-TEST_CASE("ten composed AdamW steps of a GPT equal PyTorch's in float64", "[golden][training]") {
-    const Composed composed;
-    const Distances d = train(float64);
-    CHECK(d.loss < 1e-10);
-    CHECK(d.end < 1e-9);
-}

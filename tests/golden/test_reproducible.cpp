@@ -243,32 +243,6 @@ TEST_CASE("training gives the same bytes at 1, 2 and 4 threads, and in every run
     }
 }
 
-TEST_CASE("20 steps of the char model give the same bytes at 1, 2 and 4 threads, and twice in one process",
-          "[threads]") {
-    const lm::GPTConfig config{
-        .vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
-    std::vector<Tensor> expected;
-    for (const int n : {1, 1, 2, 4}) {
-        const Threads threads(n);
-        const auto found = train(7, sanitized ? 2 : 20, config, 12);
-        if (expected.empty()) expected = found;
-        INFO(n << " threads");
-        CHECK(equal(found, expected));
-    }
-}
-
-TEST_CASE("two models trained in two threads equal the same trained one after the other", "[fault][threads]") {
-    const auto first = train(1, 4), second = train(2, 4);
-    for (int trial = 0; trial < 3; ++trial) {
-        std::vector<Tensor> a, b;
-        std::thread other([&] { a = train(1, 4); });
-        b = train(2, 4);
-        other.join();
-        CHECK(equal(a, first));
-        CHECK(equal(b, second));
-    }
-}
-
 TEST_CASE("one thread's graph may be walked, and die, on another", "[fault][threads]") {
     const Tensor x = ones({3}).requires_grad_();
     Tensor y = sum(exp(x) * x);

@@ -28,22 +28,6 @@ using Ids = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("a transformer block adds attention and MLP, each of the normed stream, to the stream", "[nn][gpt]") {
-    Rng rng(1);
-    nn::TransformerBlock block(8, 2, rng, {.bias = true});
-    block.to(float64);
-    const Tensor x = randn({2, 5, 8}, rng, float64);
-    const Tensor h = x + block.attn(block.norm1(x));
-    CHECK(distance(block(x), h + block.mlp(block.norm2(h))) < 1e-15);
-    {
-        NoGrad off;  // with nothing projected into the stream, the block is the identity
-        for (Tensor parameter :
-             {block.attn.W_out.weight, block.attn.W_out.bias, block.mlp.W_out.weight, block.mlp.W_out.bias})
-            parameter.zero_();
-    }
-    CHECK(block(x).to_vector<double>() == x.to_vector<double>());
-}
-
 TEST_CASE("GPT has the parameters that its sizes say, its head tied to the token embedding", "[nn][gpt]") {
     Rng rng(1);
     const lm::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128},
@@ -115,17 +99,6 @@ TEST_CASE("GPT starts with projections that keep the size of what they read", "[
     CHECK(loss == Approx(std::log(200)).epsilon(0.02));
 }
 
-TEST_CASE("GPT is its parts, one after another", "[nn][gpt]") {
-    const lm::GPT model = model_in_double();
-    const Tensor ids = ids_of({3, 4});
-    Tensor x = model.token_embedding(ids) + model.position_embedding.weight.slice(0, 0, 4);
-    for (const auto& block : model.blocks) x = block(x);
-    const Tensor expected = matmul(model.norm(x), model.token_embedding.weight.T());
-    CHECK(model(ids).shape() == Shape{3, 4, 11});
-    CHECK(distance(model(ids), expected) < 1e-14);
-    CHECK(distance(model(ids[1]), expected[1]) < 1e-14);  // unbatched
-}
-
 TEST_CASE("GPT's dropout also acts on the embeddings, in training only", "[nn][gpt]") {
     lm::GPTConfig config = small;
     config.dropout = 0.5;
@@ -138,35 +111,6 @@ TEST_CASE("GPT's dropout also acts on the embeddings, in training only", "[nn][g
     model.eval();
     CHECK(distance(model(ids), model(ids)) == 0);
 }
-
-TEST_CASE("GPT's prediction at a position does not change with what follows", "[nn][gpt]") {
-    const lm::GPT model = model_in_double();
-    const Tensor ids = ids_of({1, 6});
-    Tensor other = ids.clone();
-    other.slice(1, 4, 6).fill_(3);
-    CHECK(model(ids).slice(1, 0, 4).to_vector<double>() == model(other).slice(1, 0, 4).to_vector<double>());
-    CHECK(model(ids)[0][5].to_vector<double>() != model(other)[0][5].to_vector<double>());
-}
-
-TEST_CASE("every parameter of a GPT gets a gradient, and training lowers the loss", "[nn][gpt]") {
-    Rng rng(1);
-    lm::GPT model(
-        {.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 16, .bias = true}, rng);
-    optim::AdamW optimizer(optim::decay_groups(model, optim::AdamWOptions{.lr = 1e-2, .weight_decay = 0.1}));
-    const Tensor ids = ids_of({4, 7});
-    double first = 0, last = 0;
-    for (int step = 0; step < 60; ++step) {
-        optimizer.zero_grad();
-        const Tensor loss = cross_entropy(model(ids.slice(1, 0, 6)), ids.slice(1, 1, 7));
-        loss.backward();
-        const check::FlowReport flow = check::gradient_flow(model);
-        INFO(flow.str());
-        REQUIRE(flow.passed());
-        optimizer.step();
-        (step == 0 ? first : last) = loss.item();
-    }
-    CHECK(first > 2.2);
-    CHECK(last < 0.2);
 }
 
 TEST_CASE("temperature 0 takes the first of the largest logits", "[fault][nn][sample]") {
@@ -208,36 +152,6 @@ TEST_CASE("temperatures that underflow or logits that are far apart still sample
     CHECK(lm::sample(tensor({1.0, 2}), {.temperature = 1e-300, .rng = &rng}) == 1);
     CHECK(lm::sample(tensor({-1e4, 1e4}), {.rng = &rng}) == 1);
 }
-
-TEST_CASE("generate appends, greedily what the model says of the last block", "[nn][gpt]") {
-    lm::GPT model = model_in_double();
-    const Tensor prompt = ids_of({2, 3});
-    const Tensor all = model.generate(prompt, 8, {.temperature = 0});  // (2, 11): beyond block_size
-    CHECK(all.shape() == Shape{2, 11});
-    CHECK(all.slice(1, 0, 3).to_vector<std::int64_t>() == prompt.to_vector<std::int64_t>());
-    for (std::int64_t t = 3; t < 11; ++t) {
-        const Tensor seen = all.slice(1, std::max<std::int64_t>(0, t - 6), t);
-        const Tensor said = argmax(model(seen).select(1, -1), -1);
-        CHECK(said.to_vector<std::int64_t>() == all.select(1, t).to_vector<std::int64_t>());
-    }
-    CHECK(model.generate(prompt[1], 8, {.temperature = 0}).to_vector<std::int64_t>() ==
-          all[1].to_vector<std::int64_t>());
-    CHECK(model.generate(prompt, 0, {.temperature = 0}).to_vector<std::int64_t>() ==
-          prompt.to_vector<std::int64_t>());
-}
-
-TEST_CASE("generate samples each next id from what the model says of the last block", "[nn][gpt]") {
-    lm::GPT model = model_in_double();
-    Rng a(5), b(5);
-    const Tensor all = model.generate(ids_of({4}), 30, {.top_k = 9, .rng = &a});
-    std::size_t different = 0;
-    for (std::int64_t t = 4; t < 34; ++t) {
-        const Tensor said = model(all.slice(0, std::max<std::int64_t>(0, t - 6), t))[-1];
-        const std::int64_t next = lm::sample(said, {.top_k = 9, .rng = &b});
-        CHECK(static_cast<double>(next) == all.at({t}));
-        different += next == argmax(said, 0).item() ? 0 : 1;
-    }
-    CHECK(different > 10);
 }
 
 TEST_CASE("generate is the same for the same seed and leaves every mode as it was", "[nn][gpt]") {

@@ -129,17 +129,6 @@ TEST_CASE("sizes show in the weights, and nothing asked for is the usual", "[nn]
     CHECK(causal.W_qkv.weight.shape() == Shape{6 * 2 + 2 * 2 + 2 * 2, 12});
 }
 
-TEST_CASE("causal attention of grouped heads is MultiHeadAttention's with a causal mask", "[nn][attention]") {
-    Rng one(1), two(1);
-    const auto causal =
-        in_double(nn::CausalMultiHeadAttention(C, H, one, {.max_seq_len = 8, .num_kv_heads = 3}));
-    const auto full = in_double(nn::MultiHeadAttention(C, H, two, {.num_kv_heads = 3}));
-    const Tensor x = random({B, T, C});
-    CHECK(difference(causal(x), full(x, Mask::causal())) < 1e-14);
-    CHECK(difference(causal.with_weights(x).weights, full.with_weights(x, Mask::causal()).weights) < 1e-14);
-    CHECK(causal.with_weights(x).weights.shape() == Shape{B, H, T, T});
-}
-
 TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {
     const Tensor qkv = random({B, T, (4 + 2 * 2) * 3});
     const auto [q, k, v] = nn::split_qkv(qkv, 4, 2);

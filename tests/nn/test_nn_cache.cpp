@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::int64_t B = 2, T = 7, C = 12, H = 6;
 
-Steps random_split(std::int64_t n, Rng& rng) {
-    Steps steps;
-    for (std::int64_t left = n; left > 0; left -= steps.back()) steps.push_back(rng.randint(1, left + 1));
-    return steps;
-}
-
 // What the attention says of x (…, T, C), given to it in steps.
 Tensor in_steps(const nn::CausalMultiHeadAttention& attention, const Tensor& x, const Steps& steps) {
     const NoGrad off;
@@ -121,20 +115,6 @@ TEST_CASE("attention with a cache equals the full pass at every position, in eve
                     CHECK(difference(in_steps(attention, x[1], steps), one) < tolerance);  // unbatched
                 }
             }
-}
-
-TEST_CASE("attention with a cache equals the full pass in random splits of longer sequences", "[nn][cache]") {
-    Rng rng(7);
-    for (int trial = 0; trial < 100; ++trial) {
-        const std::int64_t divisors[]{1, 2, 3, 6};
-        const bool turns = rng.uniform() < 0.5;
-        const auto attention =
-            make_attention(float64, divisors[rng.randint(0, 4)], turns ? std::optional(50.0) : std::nullopt);
-        const Tensor x = randn({rng.randint(1, 4), rng.randint(1, 65), C}, rng, float64);
-        const Steps steps = random_split(x.size(1), rng);
-        INFO("trial " << trial << ", x " << x.shape().str() << ": " << name_of(steps));
-        CHECK(difference(in_steps(attention, x, steps), attention(x)) < 1e-12);
-    }
 }
 
 TEST_CASE("padding hides cached keys as it hides those of a full pass", "[nn][cache]") {

@@ -17,34 +17,7 @@ Names names_of(const nn::NamedTensors& tensors) {
     return names;
 }
 
-// The gradients of x and of the parameters, of both orders, in float64.
-template <class M>
-void check_gradients(M module, const Tensor& x) {
-    module.to(float64);
-    const auto f = [&](const std::vector<Tensor>& in) { return module(in[0]); };
-    const auto report = check::gradgradcheck(module.kind(), f, {x}, {.parameters = module.parameters()});
-    INFO(report.message);
-    CHECK(report.passed);
-    CHECK(report.elements > static_cast<std::size_t>(x.numel() + module.num_parameters()));
-}
-
 }  // namespace
-
-TEST_CASE("Conv2d is conv2d with its weight, bias and options", "[nn]") {
-    Rng rng(1);
-    const Tensor x = randn({2, 4, 9, 8}, rng);
-    const nn::Conv2d layer(4, 6, 3, rng, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2});
-    const ConvOptions options{.stride = 2, .padding = 1, .dilation = 2, .groups = 2};
-    CHECK(layer.weight.shape() == Shape{6, 2, 3, 3});
-    CHECK(same_bits(layer(x), conv2d(x, layer.weight, layer.bias, options)));
-    CHECK(names_of(layer.state_dict()) == Names{"weight", "bias"});
-    const nn::Conv2d plain(4, 6, 3, rng, {.bias = false});
-    CHECK_FALSE(plain.bias.defined());
-    CHECK(plain.num_parameters() == 6 * 4 * 9);
-    manual_seed(1);
-    Rng same(1);
-    CHECK(same_bits(nn::Conv2d(4, 6, 3).weight, nn::Conv2d(4, 6, 3, same).weight));
-}
 
 TEST_CASE("Conv2d starts uniform within one over the root of its fan-in", "[nn]") {
     Rng rng(1);
@@ -88,25 +61,6 @@ TEST_CASE("BatchNorm goes through training and evaluation as PyTorch's", "[golde
     }
 }
 
-TEST_CASE("BatchNorm in evaluation treats each sample alone and learns no statistics", "[nn]") {
-    Rng rng(2);
-    nn::BatchNorm norm(3);
-    const Tensor x = 2 * randn({8, 3, 4, 4}, rng) + 1;
-    norm(x);
-    const Tensor mean = norm.running_mean.clone();
-    {
-        const nn::EvalMode guard;
-        CHECK(allclose(norm(x).slice(0, 0, 1), norm(x.slice(0, 0, 1))));
-    }
-    norm.eval();
-    CHECK(allclose(norm(x).slice(0, 2, 3), norm(x.slice(0, 2, 3))));
-    CHECK(same_bits(norm.running_mean, mean));
-    CHECK(norm.num_batches_tracked.item() == 1);
-    CHECK(norm.parameters().size() == 2);
-    norm.train();
-    CHECK(norm(x.slice(2, 0, 1).squeeze(2).select(2, 0)).shape() == Shape{8, 3});  // (N, C)
-}
-
 TEST_CASE("BatchNorm refuses what it cannot normalise, and its statistics stay as they were", "[nn]") {
     refuses<ValueError>("BatchNorm: num_features must be at least 1, not 0", [] { nn::BatchNorm(0); });
     refuses<ValueError>("BatchNorm: eps must be above 0, not 0", [] { nn::BatchNorm(2, 0); });
@@ -138,18 +92,6 @@ TEST_CASE("batch_norm refuses to change running statistics that are in the graph
     }
     CHECK(distance(leaf, tensor({0.2, 0.35})) < 1e-6);
     CHECK(batch_norm(x, {leaf, plain}).requires_grad());  // evaluation reads them
-}
-
-TEST_CASE("the gradients of Conv2d and BatchNorm agree with finite differences, to the second order",
-          "[gradcheck][nn]") {
-    Rng rng(3);
-    const Tensor x = randn({2, 2, 4, 4}, rng, float64).requires_grad_();
-    check_gradients(nn::Conv2d(2, 3, 3, rng, {.padding = 1}), x);
-    check_gradients(nn::Conv2d(2, 2, 2, rng, {.stride = 2, .groups = 2, .bias = false}), x);
-    nn::BatchNorm norm(2);
-    check_gradients(norm, x);
-    norm.eval();
-    check_gradients(norm, x);
 }
 
 TEST_CASE("functions and lambdas are steps between convolutions; parameters keep PyTorch's names", "[nn]") {

@@ -8,58 +8,9 @@ using namespace weft;
 using source::difference;
 using source::random;
 
-TEST_CASE("rotary turns each pair of neighbours by position times its frequency", "[nn][rotary]") {
-    const Tensor x = random({3, 6});  // T 3, d 6
-    const Tensor y = nn::rotary(x, 5, 100);
-    for (std::int64_t t = 0; t < 3; ++t)
-        for (std::int64_t i = 0; i < 3; ++i) {
-            const double angle = static_cast<double>(5 + t) * std::pow(100, -static_cast<double>(2 * i) / 6);
-            const double a = x.at({t, 2 * i}), b = x.at({t, 2 * i + 1});
-            CHECK(y.at({t, 2 * i}) == Approx(a * std::cos(angle) - b * std::sin(angle)).margin(1e-14));
-            CHECK(y.at({t, 2 * i + 1}) == Approx(a * std::sin(angle) + b * std::cos(angle)).margin(1e-14));
-        }
-}
-
-TEST_CASE("rotary at position 0 is the identity, a quarter turn swaps, and lengths stay", "[nn][rotary]") {
-    const Tensor x = random({2, 3, 1, 8});
-    CHECK(same_bits(nn::rotary(x), x));
-    const double quarter = std::acos(0.0);  // base^(−2/4) = quarter, so pair 1 of position 1 turns by 90°
-    const Tensor turned = nn::rotary(tensor({{0, 0, 1, 2}}, float64), 1, 1 / (quarter * quarter));
-    CHECK(turned.at({0, 2}) == Approx(-2));
-    CHECK(turned.at({0, 3}) == Approx(1));
-    const Tensor many = random({2, 3, 50, 8});
-    CHECK(difference(sum(nn::rotary(many, 7) * nn::rotary(many, 7), -1), sum(many * many, -1)) < 1e-12);
-}
-
-TEST_CASE("scores of rotated queries and keys depend on the distance of their positions alone",
-          "[nn][rotary]") {
-    const Tensor q = random({1, 16}, 1), k = random({1, 16}, 2);
-    const auto score = [&](std::int64_t i, std::int64_t j) {
-        return matmul(nn::rotary(q, i), nn::rotary(k, j).T()).item();
-    };
-    for (std::int64_t i : {0, 1, 5, 40})
-        for (std::int64_t j : {0, 3, 17})
-            for (std::int64_t shift : {1, 10, 1000})
-                CHECK(score(i + shift, j + shift) == Approx(score(i, j)).margin(1e-11));
-    CHECK(std::abs(score(3, 0) - score(0, 3)) > 1e-3);  // a direction, not only a distance
-    CHECK(std::abs(score(3, 0) - score(4, 0)) > 1e-3);
-}
-
 TEST_CASE("rotary of far positions keeps its precision in float32", "[nn][rotary]") {
     const Tensor x = random({4, 8}, 1, float32);
     CHECK(difference(nn::rotary(x, 1000000).to(float64), nn::rotary(x.to(float64), 1000000)) < 1e-6);
-}
-
-TEST_CASE("rotary's gradient is right, and it is its own turn back", "[nn][rotary]") {
-    const Tensor x = random({2, 3, 4});
-    const auto turn = [](const std::vector<Tensor>& in) { return nn::rotary(in[0], 2, 50); };
-    const auto first = check::gradcheck("rotary", turn, {x.clone().requires_grad_()});
-    CHECK(first.message == "");
-    CHECK(check::gradgradcheck("rotary", turn, {x.clone().requires_grad_()}).message == "");
-    Tensor leaf = x.clone().requires_grad_();
-    const Tensor y = nn::rotary(leaf, 9);
-    y.backward(y.detach());  // for a rotation R, Rᵀ R x = x
-    CHECK(difference(leaf.grad(), x) < 1e-14);
 }
 
 TEST_CASE("rotary takes empty sequences and views, and refuses what has no pairs", "[nn][rotary]") {
@@ -102,22 +53,10 @@ TEST_CASE("attention with rotary positions turns its queries and keys, and nothi
     CHECK(difference(full(x, Mask::causal()), attend(0)) < 1e-14);  // the same seed, so the same weights
 }
 
-TEST_CASE("without rotary positions attention does not see the order of its keys; with them it does",
-          "[nn][rotary]") {
-    Rng rng(1);
-    const auto plain = source::in_double(nn::MultiHeadAttention(8, 2, rng));
-    const auto turned =
-        source::in_double(nn::MultiHeadAttention(8, 2, rng, {.fused = false, .rotary_base = 10000}));
-    const Tensor x = random({1, 6, 8}), backwards = flip(x, 1);
-    CHECK(difference(flip(plain(backwards), 1), plain(x)) < 1e-14);
-    CHECK(difference(flip(turned(backwards), 1), turned(x)) > 1e-3);
-}
-
-TEST_CASE("rotary attention refuses cross-attention", "[nn][rotary]") {
-    Rng rng(1);
-    const nn::MultiHeadAttention attention(8, 2, rng, {.rotary_base = 10000});
-    const Tensor x = random({1, 3, 8}, 1, float32), y = random({1, 4, 8}, 2, float32);
-    refuses<ValueError>("leave out rotary_base for cross-attention", [&] { return attention(x, y, y); });
+Rng rng(1);
+const nn::MultiHeadAttention attention(8, 2, rng, {.rotary_base = 10000});
+const Tensor x = random({1, 3, 8}, 1, float32), y = random({1, 4, 8}, 2, float32);
+refuses<ValueError>("leave out rotary_base for cross-attention", [&] { return attention(x, y, y); });
 }
 
 TEST_CASE("pairs of halves are pairs of neighbours in another order, and columns beyond the width stay",
@@ -129,9 +68,8 @@ TEST_CASE("pairs of halves are pairs of neighbours in another order, and columns
     for (const nn::RotaryPairs pairs : {nn::RotaryPairs::neighbours, nn::RotaryPairs::halves}) {
         const Tensor part = nn::rotary(x, 3, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
         CHECK(same_bits(part.slice(-1, 4, 8), x.slice(-1, 4, 8)));
-        CHECK(
-            same_bits(part.slice(-1, 0, 4),
-                              nn::rotary(x.slice(-1, 0, 4), 3, nn::RotaryOptions{.base = 50, .pairs = pairs})));
+        CHECK(same_bits(part.slice(-1, 0, 4),
+                        nn::rotary(x.slice(-1, 0, 4), 3, nn::RotaryOptions{.base = 50, .pairs = pairs})));
         const auto turn = [&](const std::vector<Tensor>& in) {
             return nn::rotary(in[0], 2, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
         };
@@ -225,4 +163,11 @@ TEST_CASE("scalings change the rates as their papers say", "[nn][rotary]") {
           Scaling{.kind = Scaling::yarn, .factor = 2, .original_length = 9, .attention_factor = -1}})
         CHECK_THROWS_AS(rates(bad), ValueError);
     CHECK_THROWS_AS(nn::rotary_table(0, 1, 2, {.scaling = dynamic}, float64), ValueError);
+}
+
+TEST_CASE("rotary attention refuses cross-attention", "[nn][rotary]") {
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(8, 2, rng, {.rotary_base = 10000});
+    const Tensor x = random({1, 3, 8}, 1, float32), y = random({1, 4, 8}, 2, float32);
+    refuses<ValueError>("leave out rotary_base for cross-attention", [&] { return attention(x, y, y); });
 }

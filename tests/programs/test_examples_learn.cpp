@@ -29,17 +29,6 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-void check_usage(const std::string& program, bool draws) {
-    for (const char* wrong : {" --step 3", " --steps", " --steps -1", " --steps 2.5", " --steps 99999999999",
-                              " x", " --steps 1 --help"}) {
-        const Result result = run(program + wrong);
-        CHECK(result.code == 2);
-        CHECK(contains(result.output, program + ": cannot make sense of \""));
-        CHECK(contains(result.output, "usage: " + program + " [--steps N]"));
-    }
-    CHECK(contains(run(program + " --svg").output, "[--svg FILE]") == draws);
-}
-
 }  // namespace
 
 TEST_CASE("encoder_padding reads words of different lengths, and padding changes nothing", "[programs]") {
@@ -138,24 +127,6 @@ TEST_CASE("the examples say so, and end with 1, when they have not learned", "[p
         CHECK(contains(result.output, "not learned: "));
     }
     CHECK(contains(run("induction --steps 0").output, "no induction head: "));
-}
-
-TEST_CASE("the examples that learn refuse what is no flag of theirs with 2", "[fault][programs]") {
-    check_usage("encoder_padding", false);
-    check_usage("encoder_decoder", true);
-    check_usage("induction", true);
-    check_usage("iris", false);
-    check_usage("lenet", false);
-}
-
-TEST_CASE("the examples that draw end with 1 where the picture cannot be written", "[programs]") {
-    const Scratch scratch;
-    for (const char* program : {"encoder_decoder", "induction"}) {
-        const Result result =
-            run(std::string(program) + " --steps 0 --svg " + (scratch / "none/map.svg").string());
-        CHECK(result.code == 1);
-        CHECK(contains(result.output, std::string(program) + ": cannot write"));
-    }
 }
 
 #endif

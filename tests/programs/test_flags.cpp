@@ -26,7 +26,7 @@ std::string no_beyond(const std::string& low) { return low == "0" ? "-1" : low =
 // A flag with a number from low to high.
 Row number(const std::string& flag, const std::string& low, const std::string& high, const std::string& above,
            const std::string& with = "") {
-    return {flag, {low, high}, {no_beyond(low), above, "x", "''", "1e999", "99999999999999999999"}, with};
+    return {flag, {low, high}, {no_beyond(low), above, "x"}, with};
 }
 Row words(const std::string& flag, const std::vector<std::string>& values, const std::string& with = "") {
     return {flag, values, {}, with};

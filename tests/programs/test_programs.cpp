@@ -64,13 +64,6 @@ TEST_CASE("a chapter's program refuses a folder of figures that does not exist, 
     CHECK((programs == 0 || programs == 24));  // without the book there are none
 }
 
-TEST_CASE("a program that cannot write its picture prints the reason and exits with 1", "[programs][fault]") {
-    const Result result = run("layers_picture /no/such/folder/layers.svg");
-    CHECK(result.code == 1);
-    CHECK(result.output.starts_with("layers_picture: "));
-    CHECK(contains(result.output, "/no/such/folder/layers.svg"));
-}
-
 TEST_CASE("toy_attention learns to copy, and a gradient reaches each of its parameters", "[programs]") {
     const Result result = run("toy_attention");
     CHECK(contains(result.output, "a gradient reached 12 of the 12 nodes of the graph"));
@@ -148,17 +141,13 @@ TEST_CASE("train_gpt refuses an unknown flag with 2 and names the nearest one", 
 }
 
 TEST_CASE("train_gpt refuses values that are no numbers, or out of range, with 2", "[fault][programs]") {
-    check_refusal(run("train_gpt --lr abc"), 2, "--lr: \"abc\" is not a number");
     check_refusal(run("train_gpt --lr 0,001"), 2, "--lr: \"0,001\" is not a number");
     check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is out of range; use at least 0");
     check_refusal(run("train_gpt --lr 1e999"), 2, "--lr: 1e999 is out of range; use at least 0");
-    check_refusal(run("train_gpt --lr"), 2, "--lr");
-    check_refusal(run("train_gpt --steps -1"), 2, "--steps: -1 is out of range; use at least 1");
     check_refusal(run("train_gpt --steps 99999999999999999999"), 2,
                   "--steps: 99999999999999999999 is out of range; use at least 1");
     check_refusal(run("train_gpt --steps 2.5"), 2, "--steps: \"2.5\" is not a whole number");
     check_refusal(run("train_gpt --steps ''"), 2, "--steps: \"\" is not a whole number");
-    check_refusal(run("train_gpt --dropout 1"), 2, "--dropout: 1 is out of range; use at least 0");
     check_refusal(run("train_gpt --d_model 10 --num_heads 3"), 2,
                   "--d_model 10 is not divisible by --num_heads 3");
     check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
@@ -181,35 +170,9 @@ TEST_CASE("train_gpt refuses a text that is missing, a directory or unreadable w
 
 TEST_CASE("train_gpt refuses a text that is empty or too short, naming the minimum", "[fault][programs]") {
     check_refusal(train_on(""), 1, "it is empty");
-    check_refusal(train_on("\xEF\xBB\xBF"), 1, "it is empty");
     check_refusal(train_on(std::string(80, 'a') + std::string(80, 'b')), 1,
                   "the text has 160 tokens; a block_size of 16 needs at least 161");
     CHECK(train_on(std::string(81, 'a') + std::string(80, 'b')).code == 0);
-}
-
-TEST_CASE("train_gpt refuses a text that is not UTF-8, naming the byte's offset", "[fault][programs]") {
-    const std::string good(200, 'a');
-    check_refusal(train_on(good + "\xFF" + good), 1, "not UTF-8: byte 0xFF at offset 200");
-    check_refusal(train_on("é" + good + "\xC3"), 1, "not UTF-8: byte 0xC3 at offset 202");  // cut short
-    check_refusal(train_on(good + "\xC0\xAF"), 1,
-                  "not UTF-8: byte 0xC0 at offset 200");  // longer than needed
-    check_refusal(train_on(good + "\xE0\x80\xAF"), 1,
-                  "not UTF-8: byte 0xE0 at offset 200");  // longer than needed
-    check_refusal(train_on(good + "\xED\xA0\x80"), 1,
-                  "not UTF-8: byte 0xED at offset 200");  // half of a pair
-    check_refusal(train_on(good + "\xF4\x90\x80\x80"), 1,
-                  "not UTF-8: byte 0xF4 at offset 200");  // above U+10FFFF
-    check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "not UTF-8: byte 0xFF at offset 203");
-}
-
-TEST_CASE("train_gpt drops a byte-order mark and reads CR LF as LF", "[fault][programs]") {
-    std::string plain, windows = "\xEF\xBB\xBF";
-    for (int i = 0; i < 30; ++i)
-        plain += "día\n", plain += "noche\n", windows += "día\r\n", windows += "noche\r\n";
-    const Result a = train_on(plain), b = train_on(windows);
-    CHECK(a.code == 0);
-    CHECK(contains(a.output, "270 characters to train on, 30 for validation, 9 different"));
-    CHECK(contains(b.output, "270 characters to train on, 30 for validation, 9 different"));
 }
 
 TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[programs]") {
@@ -238,8 +201,6 @@ TEST_CASE("train_gpt refuses to go on from what is no checkpoint, or with anothe
     check_refusal(run("train_gpt --resume " + in(scratch)), 1, "model.safetensors: no such file");
     io::save_text(scratch / "model.safetensors", "1234567");
     check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "it has 7 bytes");
-    io::save_safetensors(scratch / "model.safetensors", {{"x", zeros({1})}});
-    check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "train_gpt did not save it");
     io::save_text(scratch / "text", pangrams());
     REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
     check_refusal(run("train_gpt --resume --num_layers 2 " + in(scratch)), 2,

@@ -99,27 +99,6 @@ TEST_CASE("a signal that is ignored stays ignored, as under nohup", "[fault][pro
     CHECK(contains(result.output, "step 4/4"));
 }
 
-TEST_CASE("a reader that goes away costs neither the training nor the checkpoint", "[fault][programs][train]") {
-    const Trained trained;
-    const std::string log = (trained.data / "code").string();
-    run("train_gpt --resume --steps 40 --eval_interval 1 " + trained.out() + "; echo $? >" + log +
-        "; } | { true");
-    CHECK(io::load_text(log) == "0\n");
-    CHECK(io::load_safetensors(trained.model()).meta("step") == "40");
-    // Nor does one that was never there.
-    CHECK(run("train_gpt --resume --steps 41 " + trained.out() + " >&-").code == 0);
-    CHECK(io::load_safetensors(trained.model()).meta("step") == "41");
-    CHECK(run("train_gpt --resume --steps 42 " + trained.out() + " <&- >&- 2>&-").code == 0);
-    CHECK(io::load_safetensors(trained.model()).meta("step") == "42");
-}
-
-TEST_CASE("without a terminal there are no control codes", "[fault][programs][train]") {
-    const Trained trained;
-    const Result result = run("train_gpt --resume --steps 300 " + trained.out());
-    CHECK(result.code == 0);
-    for (const char code : {'\x1b', '\r', '\b'}) CHECK(result.output.find(code) == std::string::npos);
-}
-
 TEST_CASE("a checkpoint of another architecture: every difference is listed, and nothing is changed",
           "[fault][programs][train]") {
     const Trained trained;
@@ -158,12 +137,14 @@ TEST_CASE("a checkpoint whose tensors do not fit its settings: all of them are l
 
 TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by its name",
           "[fault][programs][train]") {
-    const auto why = [](auto change) {
-        const Trained trained;
+    const Trained trained;
+    const std::string before = io::load_text(trained.model());
+    const auto why = [&](auto change) {
         trained.rewrite(change);
         const Result result = run("train_gpt --resume " + trained.out());
         CHECK(result.code == 1);
         CHECK(contains(result.output, "cannot continue from " + trained.model().string()));
+        io::save_text(trained.model(), before);
         return result.output;
     };
     const auto without = [&](const std::string& key) {
@@ -286,22 +267,14 @@ TEST_CASE("a text that is not the checkpoint's costs a warning, and characters t
                       ": Characters: \"!\" at position 3167 of the text is not one of the 31 known characters");
 }
 
-TEST_CASE("prompts that are empty, longer than the block, or of characters never seen",
-          "[fault][programs][train]") {
+TEST_CASE("prompts that are empty, or of characters never seen", "[fault][programs][train]") {
     const Trained trained;
-    const auto sampled = [&](const std::string& prompt, const std::string& errors = "2>&1") {
-        return run("train_gpt --sample_only --max_new_tokens 30 --prompt " + prompt + " " + trained.out() +
-                   errors);
+    const auto sampled = [&](const std::string& prompt) {
+        return run("train_gpt --sample_only --max_new_tokens 30 --prompt " + prompt + " " + trained.out());
     };
-    CHECK(sampled("''").code == 0);
-    CHECK(sampled("''").output.starts_with("\n"));  // an empty one is a line break
-    const std::string longer = "The quick brown fox jumps over the lazy dog";
-    const Result result =
-        sampled("'" + longer + "'", "2>/dev/null");  // 43 characters, of which the model sees the last 16
-    CHECK(result.code == 0);
-    CHECK(result.output.starts_with(longer));
-    CHECK(result.output.size() == longer.size() + 30 + 1);
-    CHECK(result.output.substr(longer.size()) == sampled("'" + longer.substr(43 - 16) + "'").output.substr(16));
+    const Result empty = sampled("''");
+    CHECK(empty.code == 0);
+    CHECK(empty.output.starts_with("\n"));  // an empty one is a line break
     check_refusal(sampled("'no way?'"), 1,
                   "--prompt: Characters: \"?\" at position 6 of the text is not one of the 31");
     check_refusal(sampled("$(printf '\\377')"), 1,

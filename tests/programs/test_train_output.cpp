@@ -52,6 +52,8 @@ TEST_CASE("output that cannot be written ends every program with 1 and a message
         "; } | { true");
     CHECK(io::load_text(code) == "0\n");
     CHECK(run("train_gpt --resume --steps 41 --max_new_tokens 0 " + in(trained.scratch) + ">&-").code == 0);
+    CHECK(run("train_gpt --resume --steps 42 " + in(trained.scratch) + " <&- >&- 2>&-").code == 0);
+    CHECK(io::load_safetensors(trained.scratch / "model.safetensors").meta("step") == "42");
     CHECK(fs::file_size(trained.scratch / "loss.csv") > 0);
     CHECK(io::load_text(trained.scratch / "loss.csv").starts_with("step,"));
 }

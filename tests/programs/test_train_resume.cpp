@@ -48,27 +48,6 @@ Outcome uninterrupted(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a run resumed at any of six points ends with the bytes of one that never stopped",
-          "[fault][programs][train]") {
-    const Scratch data;
-    io::save_text(data / "text", pangrams());
-    const std::string text = "--text " + (data / "text").string() + " ";
-    const Outcome whole = uninterrupted(text);
-    // After the first step, in the warm-up, at an evaluation, just after one, at the second, before the last
-    // step.
-    for (const int at : {1, 3, 8, 9, 16, 23}) {
-        INFO("stopped at step " << at);
-        const Scratch scratch;
-        const Result first = run(common + text + in(scratch) + "--stop_at " + std::to_string(at));
-        CHECK(first.code == 0);
-        CHECK(contains(first.output, "stopped after " + std::to_string(at) + " of "));
-        CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == std::to_string(at));
-        const Result second = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
-        REQUIRE(second.code == 0);
-        check_equal(outcome(scratch, second), whole);
-    }
-}
-
 TEST_CASE("a run goes on in the precision that it began in, to the bit, or says that it does not",
           "[fault][programs][train]") {
     const Scratch data, whole, parts, other;
@@ -101,38 +80,6 @@ TEST_CASE("a run stopped and resumed at every step ends with the bytes of one th
     const Result last = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
     REQUIRE(last.code == 0);
     check_equal(outcome(scratch, last), whole);
-}
-
-TEST_CASE("a run that is resumed when it is done changes nothing", "[programs][train]") {
-    const Scratch data, scratch;
-    io::save_text(data / "text", pangrams());
-    const Result once = run(common + "--text " + (data / "text").string() + " " + in(scratch));
-    REQUIRE(once.code == 0);
-    const Outcome before = outcome(scratch, once);
-    const Result again = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
-    REQUIRE(again.code == 0);
-    check_equal(outcome(scratch, again), before);
-}
-
-TEST_CASE("a new run in the folder of another keeps that one's checkpoint under another name",
-          "[programs][train]") {
-    const Scratch data, scratch;
-    io::save_text(data / "text", pangrams());
-    const std::string text = "--text " + (data / "text").string() + " ";
-    const Result first = run(common + text + in(scratch));
-    REQUIRE(first.code == 0);
-    CHECK_FALSE(contains(first.output, "earlier run"));
-    const std::string before = io::load_text(scratch / "model.safetensors");
-    const Result second = run(common + text + "--seed 2 --stop_at 3 " + in(scratch));
-    REQUIRE(second.code == 0);
-    CHECK(contains(second.output, "an earlier run used this folder; its checkpoint is now " +
-                                      (scratch / "previous.safetensors").string()));
-    CHECK((io::load_text(scratch / "previous.safetensors") == before));
-    CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "3");
-    CHECK_FALSE(std::filesystem::exists(scratch / "best.safetensors"));
-    REQUIRE(run("train_gpt --resume --stop_at 10 --max_new_tokens 0 " + in(scratch)).code == 0);
-    CHECK((io::load_text(scratch / "previous.safetensors") == before));
-    CHECK(std::filesystem::exists(scratch / "best.safetensors"));
 }
 
 TEST_CASE("a checkpoint holds weights, the optimiser's state, settings, generators, step and best loss",

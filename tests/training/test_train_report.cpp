@@ -108,21 +108,6 @@ TEST_CASE("the report of a training holds the losses of loss.csv and the attenti
     }
 }
 
-TEST_CASE("a run that was stopped and resumed leaves the report of one that never stopped",
-          "[programs][train][report]") {
-    const Scratch whole, parts;
-    const std::string text = text_in(whole);
-    REQUIRE(run(tiny + in(whole) + text + common).code == 0);
-    REQUIRE(run(tiny + in(parts) + text + common + "--stop_at 7").code == 0);
-    for (const char* stop : {"8", "20", "25", "30"})
-        REQUIRE(run("train_gpt --resume " + in(parts) + "--stop_at " + stop).code == 0);
-    json resumed = report_of(parts), straight = report_of(whole);
-    CHECK(resumed["run"]["tokens"] == straight["run"]["tokens"]);
-    for (json* report : {&resumed, &straight})
-        for (const char* own : {"run", "facts"}) report->erase(own);  // times and command lines
-    CHECK((resumed == straight));
-}
-
 TEST_CASE("a report keeps the command lines, the time and the compared run when the run is resumed",
           "[programs][train][report]") {
     const Scratch other, scratch;
