@@ -111,7 +111,6 @@ TEST_CASE("GPT's dropout also acts on the embeddings, in training only", "[nn][g
     model.eval();
     CHECK(distance(model(ids), model(ids)) == 0);
 }
-}
 
 TEST_CASE("temperature 0 takes the first of the largest logits", "[fault][nn][sample]") {
     CHECK(lm::sample(tensor({1.0, 5, 5, 2}), {.temperature = 0}) == 1);
@@ -151,7 +150,6 @@ TEST_CASE("temperatures that underflow or logits that are far apart still sample
     Rng rng(1);
     CHECK(lm::sample(tensor({1.0, 2}), {.temperature = 1e-300, .rng = &rng}) == 1);
     CHECK(lm::sample(tensor({-1e4, 1e4}), {.rng = &rng}) == 1);
-}
 }
 
 TEST_CASE("generate is the same for the same seed and leaves every mode as it was", "[nn][gpt]") {

@@ -66,7 +66,6 @@ TEST_CASE("parameter counts of 768 / 12 with and without biases", "[nn][attentio
     CHECK(nn::MultiHeadAttention(768, 12, rng, {.bias = true, .fused = false}).num_parameters() == 2362368);
     CHECK(plain.d_k == 64);
 }
-}
 
 TEST_CASE("token i of causal attention depends on the tokens up to i alone, to the last bit",
           "[nn][attention]") {

@@ -28,12 +28,6 @@ TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]"
     CHECK_FALSE(nn::Linear(2, 3, rng, false).bias.defined());
 }
 
-TEST_CASE(
-    "LayerNorm, Embedding and MLP have the parameters that their sizes say, and refuse sizes that make none",
-    "[nn]") {
-    Rng rng(1);
-}
-
 TEST_CASE("Dropout drops a share p in training, scales the rest, and is the identity in evaluation", "[nn]") {
     Rng rng(1);
     nn::Dropout layer(0.25, rng);
