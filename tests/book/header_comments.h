@@ -1,15 +1,17 @@
 // Reads what a comment of a header's example says, as checks. It says something where one of its parts, between
 // commas, semicolons and colons, is a value:
 //
-//     const Tensor y = f(x);  // (B, 3) → (2, 3): [[0, 1, 2], [3, 4, 5]]     a shape, and its elements
-//     const Tensor dx = x.grad();  // 2x = [2, 4]                            what follows the last = or →
-//     const auto [a, b] = g(x);    // [1, 2] and [0, 1]; or: each (2,)       of the variables, one by one, or of all
-//     x.step();                    // x.size() is 3, x.name() is "3"         of an expression
-//     const double b = draw();     // b == a                                 a comparison
-//     x.check();                   // ValueError: x is 3                     what is thrown
+//     const Tensor y = f(x);      // (B, 3) → (2, 3): [[0, 1, 2], [3, 4, 5]]
+//     const Tensor dx = x.grad(); // 2x = [2, 4]
+//     const auto [a, b] = g(x);   // [1, 2] and [0, 1]
+//     const auto [a, b] = g(x);   // each (2,)
+//     x.step();                   // x.size() is 3, x.name() is "3"
+//     const double b = draw();    // b == a
+//     x.check();                  // ValueError: x is 3
 //
-// Values are written as in C++, but for shapes (…), the elements of tensors […] and texts that end in "…". The
-// letters of a shape are variables. Whatever else a comment says is for the reader alone.
+// A value is that of the variable, in the first line its shape and then its elements; what precedes the last =
+// or → is for the reader. Values are written as in C++, except shapes (…), the elements of tensors […] and
+// texts that end in ": …". The letters of a shape are variables.
 #pragma once
 
 #include <regex>
@@ -37,7 +39,8 @@ inline std::vector<std::string> parts_of(const std::string& text) {
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
-        if (!quoted) depth += text.find_first_of("([{", i) == i ? 1 : text.find_first_of(")]}", i) == i ? -1 : 0;
+        if (!quoted)
+            depth += text.find_first_of("([{", i) == i ? 1 : text.find_first_of(")]}", i) == i ? -1 : 0;
         std::smatch found;
         const std::string rest = text.substr(i);
         if (!quoted && depth == 0 && std::regex_search(rest, found, separator)) {
@@ -58,16 +61,20 @@ inline std::vector<std::string> names_in(const std::string& code) {
     std::smatch found;
     if (std::regex_search(code, found, several)) {
         const std::string list = found[1];
-        for (std::sregex_iterator at(list.begin(), list.end(), word), end; at != end; ++at) names.push_back(at->str());
+        for (std::sregex_iterator at(list.begin(), list.end(), word), end; at != end; ++at)
+            names.push_back(at->str());
     } else if (std::regex_search(code, found, one)) {
         names.push_back(found[1].str() + found[2].str());
-        for (std::sregex_iterator at(code.begin(), code.end(), next), end; at != end; ++at) names.push_back((*at)[1]);
+        for (std::sregex_iterator at(code.begin(), code.end(), next), end; at != end; ++at)
+            names.push_back((*at)[1]);
     }
     return names;
 }
 
 inline bool is_value(const std::string& text) {
-    static const std::regex value(R"rx(-?\d[\d.]*(e-?\d+)?|0x[0-9a-f]+|true|false|b?float(16|32|64)|int64|boolean|[\[({].*[\])}]|"([^"\\]|\\.)*"|U'[^']+')rx");
+    static const std::regex value(
+        R"rx(-?\d[\d.]*(e-?\d+)?|0x[0-9a-f]+|true|false|b?float(16|32|64)|int64|boolean)rx"
+        R"rx(|[\[({].*[\])}]|"([^"\\]|\\.)*"|U'[^']+')rx");
     return std::regex_match(text, value);
 }
 
@@ -99,7 +106,7 @@ inline std::string after(const std::string& text, const std::string& sign) {
 inline std::string checks_of(const std::string& code, const std::string& comment) {
     static const std::regex of_all("(?:each|both) (.*)"), comparison(".* (==|!=|<|>|<=|>=) .*"),
         equation(R"((?:([A-Za-z_*].*) is|([A-Za-z_]\w*) =) (.*))"), noun(R"(([A-Za-z_][\w.]*) ([\[(].*))"),
-        named_tensor(R"rx(("[^"]*") (\(.*\)))rx");
+        named_tensor(R"rx(("[^"]*") (\(.*\)))rx"), unfinished(R"rx((.* (is|=) )?[\[({"].*)rx");
     const std::vector<std::string> names = names_in(code);
     std::vector<std::string> values;
     std::string checks;
@@ -111,17 +118,18 @@ inline std::string checks_of(const std::string& code, const std::string& comment
             checks += " CHECK((" + part + "));";
         } else if (std::regex_match(part, found, of_all) && is_value(found[1])) {
             if (names.size() == 1) checks += " CHECK(all(" + names[0] + " == " + found[1].str() + "));";
-            for (std::size_t i = 0; names.size() > 1 && i < names.size(); ++i) checks += check(names[i], found[1]);
+            for (std::size_t i = 0; names.size() > 1 && i < names.size(); ++i)
+                checks += check(names[i], found[1]);
         } else if (std::regex_match(part, found, equation) && is_value(after(found[3], " = "))) {
             checks += check(found[1].str() + found[2].str(), after(found[3], " = "));
         } else if (std::regex_match(part, found, named_tensor)) {
-            checks += " CHECK(unlike(" + names.at(0) + ", " + std::to_string(tensors++) + ", " + found[1].str() +
-                      ", " + in_cpp(found[2]) + ") == \"\");";
+            checks += " CHECK(unlike(" + names.at(0) + ", " + std::to_string(tensors++) + ", " +
+                      found[1].str() + ", " + in_cpp(found[2]) + ") == \"\");";
         } else if (is_value(value)) {
             values.push_back(value);
         } else if (std::regex_match(part, found, noun)) {
             checks += check(found[1], found[2]);
-        } else if (part.find_first_of("[({\"") == 0) {
+        } else if (std::regex_match(part, unfinished)) {
             throw std::runtime_error("this is no value: " + part);
         }
     }
@@ -129,7 +137,8 @@ inline std::string checks_of(const std::string& code, const std::string& comment
         throw std::runtime_error("write which variables these values have: " + comment);
     if (tensors > 0 && comment.find("…") == std::string::npos)
         checks += " CHECK(" + names.at(0) + ".size() == " + std::to_string(tensors) + ");";
-    for (std::size_t i = 0; i < values.size(); ++i) checks += check(names[names.size() == 1 ? 0 : i], values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        checks += check(names[names.size() == 1 ? 0 : i], values[i]);
     return checks;
 }
 

@@ -72,11 +72,13 @@ struct Example {
 std::string declared_at(const Lines& lines, std::size_t at) {
     static const std::regex type(R"(^ *(?:class|struct|enum class|namespace|using)(?: \[\[\w+\]\])? (\w+))"),
         function(R"((operator\(\)|operator[^\w( ]+|\b(?!decltype|requires)\w+)\()");
-    while (at < lines.size() && lines[at].find("//") == lines[at].find_first_not_of(' ') && !lines[at].empty()) ++at;
+    while (at < lines.size() && lines[at].find("//") == lines[at].find_first_not_of(' ') && !lines[at].empty())
+        ++at;
     if (at < lines.size() && lines[at].find("template <") != std::string::npos) ++at;
     std::smatch found;
-    const bool has_name = at < lines.size() && !lines[at].starts_with("#") &&
-                          (std::regex_search(lines[at], found, type) || std::regex_search(lines[at], found, function));
+    const bool has_name =
+        at < lines.size() && !lines[at].starts_with("#") &&
+        (std::regex_search(lines[at], found, type) || std::regex_search(lines[at], found, function));
     return has_name ? found[1].str() : "";
 }
 
@@ -127,7 +129,8 @@ std::string code_of(const Example& example) {
         static const std::regex error(R"((\w+Error): (.*))");
         std::smatch thrown;
         if (std::regex_match(comment, thrown, error))
-            out << "CHECK(message_of<" << thrown[1] << ">([&] { " << code << " }) == R\"(" << thrown[2] << ")\");\n";
+            out << "CHECK(message_of<" << thrown[1] << ">([&] { " << code << " }) == R\"(" << thrown[2]
+                << ")\");\n";
         else
             out << code << checks << "\n";
     }
@@ -157,7 +160,8 @@ public:
         for (auto variable = table_.variables.rbegin(); variable != table_.variables.rend(); ++variable)
             if (has_word(test + variables, variable->first)) variables = variable->second + variables;
         out << "TEST_CASE(\"example: " << example.name << "\", \"[header-examples]\") {\n"
-            << variables << "    {\n" << test << "    }\n}\n";
+            << variables << "    {\n"
+            << test << "    }\n}\n";
     }
 
 private:
@@ -184,7 +188,8 @@ private:
     const std::vector<Example>& examples_;
 };
 
-void run(const std::string& table_path, const std::string& out_path, const std::string& root, const Lines& headers) {
+void run(const std::string& table_path, const std::string& out_path, const std::string& root,
+         const Lines& headers) {
     const Table table = read_table(table_path);
     std::vector<Example> examples;
     for (const std::string& header : headers)
@@ -193,15 +198,23 @@ void run(const std::string& table_path, const std::string& out_path, const std::
     for (const Example& example : examples) names.insert(example.name);
     for (const auto& [name, entry] : table.entries) {
         const std::string header = name.substr(0, name.find(": "));
-        if (!std::filesystem::exists(root + "/include/" + header) || (files.contains(header) && !names.contains(name)))
+        if (!std::filesystem::exists(root + "/include/" + header) ||
+            (files.contains(header) && !names.contains(name)))
             throw std::runtime_error(table_path + ": no header has the example " + name);
     }
     std::ostringstream out;
     out << "#include \"book/header_examples.h\"\n";
     for (const std::string& header : headers) out << "#include \"" << header << "\"\n";
     out << "using namespace example;\n";
-    for (const Example& example : examples) Writer(table, examples).write(example, out);
-    if (std::filesystem::exists(out_path) && read(out_path) == out.str()) return;  // so nothing is compiled again
+    for (const Example& example : examples) {
+        try {
+            Writer(table, examples).write(example, out);
+        } catch (const std::exception& error) {
+            throw std::runtime_error(example.name + ": " + error.what());
+        }
+    }
+    if (std::filesystem::exists(out_path) && read(out_path) == out.str())
+        return;  // so nothing is compiled again
     std::ofstream(out_path, std::ios::binary) << out.str();
 }
 

@@ -68,7 +68,8 @@ inline std::string unlike(const std::string& x, const std::string& written) {
     return begins || x == written ? "" : "\"" + x + "\"";
 }
 // A tensor of that name and shape, at that position.
-inline std::string unlike(const nn::NamedTensors& x, std::size_t i, const std::string& name, const Shape& shape) {
+inline std::string unlike(const nn::NamedTensors& x, std::size_t i, const std::string& name,
+                          const Shape& shape) {
     if (x.size() <= i) return "too few";
     return x[i].first == name ? unlike(x[i].second, shape) : x[i].first;
 }
