@@ -62,8 +62,6 @@ std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
     return all;
 }
 
-std::string shown(const std::string& name) { return excerpt(name, 200); }
-
 bool is_causal_mask(const std::string& name) {
     return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
@@ -156,7 +154,7 @@ nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& confi
     for (const auto& [full, value] : state) {
         const std::string name = full.starts_with(prefix) ? full.substr(prefix.size()) : full;
         if (!is_causal_mask(name) && !left.emplace(name, value.detach()).second)
-            wrong.add("repeated: " + shown(full));
+            wrong.add("repeated: " + excerpt(full, 200));
     }
     std::vector<GPTEntry> entries = gpt_entries(config);
     if (left.contains("lm_head.weight"))
@@ -183,7 +181,8 @@ nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& confi
             wrong.add("lm_head.weight: its values differ from those of wte.weight, to which the head is tied");
         result.pop_back();
     }
-    for (const auto& [name, value] : left) wrong.add("unexpected: " + shown(name) + " " + value.shape().str());
+    for (const auto& [name, value] : left)
+        wrong.add("unexpected: " + excerpt(name, 200) + " " + value.shape().str());
     if (!wrong.empty()) throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:", wrong);
     result.emplace_back("head.weight", result[0].second);
     return result;

@@ -9,7 +9,7 @@ namespace weft::lm {
 
 namespace {
 
-void check(const Tensor& logits, const SampleOptions& options) {
+void check_sampling(const Tensor& logits, const SampleOptions& options) {
     const double temperature = options.temperature;
     if (!(temperature >= 0) || !std::isfinite(temperature))
         throw ValueError("sample: temperature must be finite and at least 0 (greedy), not ", temperature);
@@ -58,7 +58,7 @@ void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& option
 }  // namespace
 
 std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
-    check(logits, options);
+    check_sampling(logits, options);
     std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]) || scores[i] == INFINITY)

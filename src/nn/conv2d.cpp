@@ -21,7 +21,7 @@ Shape checked_shape(std::int64_t in, std::int64_t out, std::int64_t k, std::int6
 }
 
 // Uniform in ±1/√(in / groups · k²), for a weight of shape `filters`.
-Tensor initial(const Shape& shape, const Shape& filters, Rng& rng) {
+Tensor initial_of_filters(const Shape& shape, const Shape& filters, Rng& rng) {
     const double bound = 1 / (static_cast<double>(filters[2]) * std::sqrt(static_cast<double>(filters[1])));
     return uniform(shape, -bound, bound, rng);
 }
@@ -34,8 +34,8 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
 
 Conv2d::Conv2d(const Shape& filters, Rng& rng, const Conv2dOptions& o)
     : Module("Conv2d"),
-      weight(register_parameter("weight", initial(filters, filters, rng))),
-      bias(o.bias ? register_parameter("bias", initial({filters[0]}, filters, rng)) : Parameter()),
+      weight(register_parameter("weight", initial_of_filters(filters, filters, rng))),
+      bias(o.bias ? register_parameter("bias", initial_of_filters({filters[0]}, filters, rng)) : Parameter()),
       options{o.stride, o.padding, o.dilation, o.groups} {}
 
 }  // namespace weft::nn

@@ -58,7 +58,7 @@ WindowOptions of_pooling(const char* operation, WindowOptions o) {
 }
 
 // The windows as columns: (N, C·kh·kw, L).
-Tensor columns_of(const char* operation, const Tensor& x, const WindowOptions& options) {
+Tensor windows_of(const char* operation, const Tensor& x, const WindowOptions& options) {
     check_window(operation, options);
     if (x.rank() != 4)
         throw ShapeError(operation, ": a tensor of shape ", x.shape(), "; it must be (N, C, H, W)");
@@ -73,7 +73,7 @@ Tensor columns_of(const char* operation, const Tensor& x, const WindowOptions& o
 // The windows of each channel: (N, C, kh·kw, L).
 Tensor channel_windows(const char* operation, const Tensor& x, const WindowOptions& o) {
     check_floating(operation, x);
-    const Tensor columns = columns_of(operation, x, o);
+    const Tensor columns = windows_of(operation, x, o);
     return columns.reshape({x.size(0), x.size(1), o.kernel_height * o.kernel_width, columns.size(2)});
 }
 
@@ -85,7 +85,7 @@ Tensor as_image(const Tensor& y, const Tensor& x, const WindowOptions& o) {  // 
 }  // namespace
 
 Tensor unfold(const Tensor& x, const WindowOptions& options) {
-    return columns_of("unfold", x, with_stride(options));
+    return windows_of("unfold", x, with_stride(options));
 }
 
 Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& window) try {
@@ -121,7 +121,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     if (bias.defined() && bias.shape() != Shape{weight.size(0)})
         throw ShapeError("conv2d: a bias of shape ", bias.shape(), "; it must be (", weight.size(0), ",)");
     const WindowOptions o{weight.size(2), weight.size(3), options.stride, options.padding, options.dilation};
-    const Tensor columns = columns_of("conv2d", x, o);
+    const Tensor columns = windows_of("conv2d", x, o);
     const std::int64_t N = x.size(0), out = weight.size(0), L = columns.size(2), k = columns.size(1) / groups;
     const Tensor filters = weight.reshape({groups, out / groups, k});
     const Tensor y = matmul(filters, columns.reshape({N, groups, k, L})).reshape({N, out, L});

@@ -149,7 +149,7 @@ private:
 };
 
 // The text with U+FFFD for what is not UTF-8.
-std::string repaired(const std::string& text) {
+std::string repaired_utf8(const std::string& text) {
     Utf8Stream stream;
     std::string result = stream.push(text);
     return result += stream.finish();
@@ -237,7 +237,7 @@ std::int64_t PreTrainedTokenizer::vocab_size() const {
 Ids PreTrainedTokenizer::encode(const std::string& text, EncodeOptions options) const {
     Ids ids;
     if (options.add_special_tokens) ids = model_->before;
-    const std::string valid = is_utf8(text) ? std::string() : repaired(text);
+    const std::string valid = is_utf8(text) ? std::string() : repaired_utf8(text);
     TokenEncoder(*model_, ids).append(valid.empty() ? text : valid, options.parse_special);
     if (options.add_special_tokens) ids.insert(ids.end(), model_->after.begin(), model_->after.end());
     return ids;

@@ -21,7 +21,7 @@ void set_range(Axis& axis, const Range& given, double below, double above) {
 
 // The width of the widest label; `label` is the member that holds it.
 template <class List, class Label = std::identity>
-double widest(const List& list, Label label = {}) {
+double widest_label(const List& list, Label label = {}) {
     double width = 0;
     for (const auto& item : list)
         width = std::max(width, text_width(std::invoke(label, item), PlotPicture::small));
@@ -86,16 +86,16 @@ void PlotPicture::set_frame() {
     frame.bottom = options.height - 26 - (options.x.empty() ? 0 : 20);
     y.from = frame.bottom, y.to = frame.top;
     y_ticks = y.ticks(45);
-    frame.left = 12 + widest(y_ticks, &Tick::label) + (options.y.empty() ? 0 : 22);
+    frame.left = 12 + widest_label(y_ticks, &Tick::label) + (options.y.empty() ? 0 : 22);
     frame.right = options.width - 18;
     if (options.legend == "right" && !in_legend.empty()) frame.right -= legend_width();
     values.from = y.from, values.to = y.to;
     if (values.high > values.low) {
         bar_ticks = values.ticks(45);
-        frame.right -= 34 + widest(bar_ticks, &Tick::label);
+        frame.right -= 34 + widest_label(bar_ticks, &Tick::label);
     }
     if (groups > 0) {
-        const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest(plot.names_);
+        const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest_label(plot.names_);
         rotated_names = name + 6 > slot;
         if (rotated_names) {  // rotated by 30 degrees
             frame.left = std::max(frame.left, std::min(name * 0.87 - slot / 2 + 8, options.width / 4));
@@ -109,8 +109,8 @@ void PlotPicture::set_frame() {
                          " leaves no room for the plot beside its labels; make it larger or shorten them");
     x.from = frame.left, x.to = frame.right;
     x_ticks = x.ticks(x.logarithmic ? 45 : 70);
-    if (!x.logarithmic && widest(x_ticks, &Tick::label) > 60)
-        x_ticks = x.ticks(widest(x_ticks, &Tick::label) + 14);
+    if (!x.logarithmic && widest_label(x_ticks, &Tick::label) > 60)
+        x_ticks = x.ticks(widest_label(x_ticks, &Tick::label) + 14);
 }
 
 std::string PlotPicture::axes_svg() const {
@@ -147,7 +147,7 @@ std::string PlotPicture::axes_svg() const {
     }
     if (!options.x.empty()) svg += svg_text(middle_x, options.height - 13, options.x, {.size = normal});
     if (!options.y.empty())
-        svg += svg_text(frame.left - widest(y_ticks, &Tick::label) - 20, middle_y, options.y,
+        svg += svg_text(frame.left - widest_label(y_ticks, &Tick::label) - 20, middle_y, options.y,
                         {.size = normal, .rotate = -90});
     return svg;
 }
@@ -163,7 +163,7 @@ std::string PlotPicture::grid_svg() const {
     return data.empty() ? "" : path_shape(data, light_line);
 }
 
-double PlotPicture::legend_width() const { return widest(in_legend, &Series::label) + 34; }
+double PlotPicture::legend_width() const { return widest_label(in_legend, &Series::label) + 34; }
 
 std::string PlotPicture::legend_svg() const {
     if (in_legend.empty()) return {};

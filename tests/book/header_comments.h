@@ -1,15 +1,17 @@
 // Reads what a comment of a header's example says, as checks. It says something where one of its parts, between
 // commas, semicolons and colons, is a value:
 //
-//     const Tensor y = f(x);  // (B, 3) → (2, 3): [[0, 1, 2], [3, 4, 5]]     a shape, and its elements
-//     const Tensor dx = x.grad();  // 2x = [2, 4]                            what follows the last = or →
-//     const auto [a, b] = g(x);    // [1, 2] and [0, 1]; or: each (2,)       of the variables, one by one, or
-//     of all x.step();                    // x.size() is 3, x.name() is "3"         of an expression const
-//     double b = draw();     // b == a                                 a comparison x.check(); // ValueError: x
-//     is 3                     what is thrown
+//     const Tensor y = f(x);      // (B, 3) → (2, 3): [[0, 1, 2], [3, 4, 5]]
+//     const Tensor dx = x.grad(); // 2x = [2, 4]
+//     const auto [a, b] = g(x);   // [1, 2] and [0, 1]
+//     const auto [a, b] = g(x);   // each (2,)
+//     x.step();                   // x.size() is 3, x.name() is "3"
+//     const double b = draw();    // b == a
+//     x.check();                  // ValueError: x is 3
 //
-// Values are written as in C++, but for shapes (…), the elements of tensors […] and texts that end in "…". The
-// letters of a shape are variables. Whatever else a comment says is for the reader alone.
+// A value is that of the variable, in the first line its shape and then its elements; what precedes the last =
+// or → is for the reader. Values are written as in C++, except shapes (…), the elements of tensors […] and
+// texts that end in ": …". The letters of a shape are variables.
 #pragma once
 
 #include <regex>
@@ -71,7 +73,8 @@ inline std::vector<std::string> names_in(const std::string& code) {
 
 inline bool is_value(const std::string& text) {
     static const std::regex value(
-        R"rx(-?\d[\d.]*(e-?\d+)?|0x[0-9a-f]+|true|false|b?float(16|32|64)|int64|boolean|[\[({].*[\])}]|"([^"\\]|\\.)*"|U'[^']+')rx");
+        R"rx(-?\d[\d.]*(e-?\d+)?|0x[0-9a-f]+|true|false|b?float(16|32|64)|int64|boolean)rx"
+        R"rx(|[\[({].*[\])}]|"([^"\\]|\\.)*"|U'[^']+')rx");
     return std::regex_match(text, value);
 }
 
@@ -103,7 +106,7 @@ inline std::string after(const std::string& text, const std::string& sign) {
 inline std::string checks_of(const std::string& code, const std::string& comment) {
     static const std::regex of_all("(?:each|both) (.*)"), comparison(".* (==|!=|<|>|<=|>=) .*"),
         equation(R"((?:([A-Za-z_*].*) is|([A-Za-z_]\w*) =) (.*))"), noun(R"(([A-Za-z_][\w.]*) ([\[(].*))"),
-        named_tensor(R"rx(("[^"]*") (\(.*\)))rx");
+        named_tensor(R"rx(("[^"]*") (\(.*\)))rx"), unfinished(R"rx((.* (is|=) )?[\[({"].*)rx");
     const std::vector<std::string> names = names_in(code);
     std::vector<std::string> values;
     std::string checks;
@@ -126,7 +129,7 @@ inline std::string checks_of(const std::string& code, const std::string& comment
             values.push_back(value);
         } else if (std::regex_match(part, found, noun)) {
             checks += check(found[1], found[2]);
-        } else if (part.find_first_of("[({\"") == 0) {
+        } else if (std::regex_match(part, unfinished)) {
             throw std::runtime_error("this is no value: " + part);
         }
     }

@@ -206,7 +206,13 @@ void run(const std::string& table_path, const std::string& out_path, const std::
     out << "#include \"book/header_examples.h\"\n";
     for (const std::string& header : headers) out << "#include \"" << header << "\"\n";
     out << "using namespace example;\n";
-    for (const Example& example : examples) Writer(table, examples).write(example, out);
+    for (const Example& example : examples) {
+        try {
+            Writer(table, examples).write(example, out);
+        } catch (const std::exception& error) {
+            throw std::runtime_error(example.name + ": " + error.what());
+        }
+    }
     if (std::filesystem::exists(out_path) && read(out_path) == out.str())
         return;  // so nothing is compiled again
     std::ofstream(out_path, std::ios::binary) << out.str();

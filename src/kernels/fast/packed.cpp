@@ -83,7 +83,7 @@ void add_products(Floats& low, Floats& high, const Run& w, const HalfRun& x) {
 #endif
 }
 
-float sum(const Floats& v) {
+float lanes_sum(const Floats& v) {
     using Four = float __attribute__((vector_size(16)));
     Four parts[4];
     std::memcpy(parts, &v, sizeof v);
@@ -92,11 +92,11 @@ float sum(const Floats& v) {
 }
 
 template <class Format, class T>
-float dot(const std::byte* row, const T* x, std::int64_t k) {
+float row_dot(const std::byte* row, const T* x, std::int64_t k) {
     Floats low{}, high{};
     for_runs<Format>(
         row, k, [&](const Run& w, std::int64_t first) { add_products(low, high, w, load_run(x, first, k)); });
-    return sum(low + high);
+    return lanes_sum(low + high);
 }
 
 // T is float, or BFloat16, to which the weights are rounded.

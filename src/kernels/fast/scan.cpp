@@ -14,7 +14,7 @@ using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 // f(start, T{}) for each row along the axis of a contiguous x, whose elements are l.inner apart.
 template <class F>
-void for_rows(const Array& x, const Layout& l, const F& f) {
+void for_scans(const Array& x, const Layout& l, const F& f) {
     visit_wrapping(x.dtype, [&]<class T>(T) {
         parallel_for(l.outer * l.inner, l.n, reduce_grain,
                      [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
@@ -53,7 +53,7 @@ Scaled operator+(Scaled a, Scaled b) {
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_scans(out, l, [&]<class T>(std::int64_t start, T) {
         const T* from = dense.data<T>();
         T* to = out.data<T>();
         // float64 sums what each addition rounds off beside the total (Knuth, "The art of computer
@@ -77,7 +77,7 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
 void cumprod(const Array& out, const Array& x, int axis) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_scans(out, l, [&]<class T>(std::int64_t start, T) {
         Wide<T> product = 1;
         for (std::int64_t i = 0, at = start; i < l.n; ++i, at += l.inner) {
             product *= dense.data<T>()[at];
@@ -89,7 +89,7 @@ void cumprod(const Array& out, const Array& x, int axis) {
 void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
     const Array factors = contiguous(x), slopes = contiguous(dy);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(dx, l, [&]<class T>(std::int64_t start, T) {
+    for_scans(dx, l, [&]<class T>(std::int64_t start, T) {
         const auto at = [&](std::int64_t i) { return start + i * l.inner; };
         const auto factor = [&](std::int64_t i) {
             return in_range({static_cast<double>(factors.data<T>()[at(i)])});
@@ -110,7 +110,7 @@ void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis
 void linear_scan(const Array& out, const Array& a, const Array& b, int axis, bool reverse) {
     const Array links = contiguous(a), terms = contiguous(b);
     const Layout l(b.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_scans(out, l, [&]<class T>(std::int64_t start, T) {
         const std::int64_t links_start = start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
         Wide<T> y = 0;
         for (std::int64_t step = 0; step < l.n; ++step) {

@@ -45,7 +45,7 @@ struct MergedAxes {
 };
 
 // Copies n elements `stride` apart to consecutive memory; scatter is the inverse.
-void gather(DType dtype, std::int64_t n, void* to, const void* from, std::int64_t stride) {
+void gather_run(DType dtype, std::int64_t n, void* to, const void* from, std::int64_t stride) {
     visit_any(dtype, [&]<class T>(T) {
         for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i * stride];
     });
@@ -89,7 +89,8 @@ void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody 
                 consecutive[k] = stride(k) == 1 ? memory[k] : buffers[k];
                 // A single broadcast element fills its buffer once for all runs of a task.
                 if (k == 0 || stride(k) == 1 || (stride(k) == 0 && memory[k] == filled_with[k])) continue;
-                gather(x.dtype, stride(k) == 0 ? std::min(step, inner) : n, buffers[k], memory[k], stride(k));
+                gather_run(x.dtype, stride(k) == 0 ? std::min(step, inner) : n, buffers[k], memory[k],
+                           stride(k));
                 filled_with[k] = stride(k) == 0 ? memory[k] : nullptr;
             }
             body(context, n, consecutive[0], consecutive.data() + 1);

@@ -24,7 +24,7 @@ LogSum log_sum_exp(const Array& x, std::int64_t r) {
 
 // y_rj = f(x_rj, the two of row r).
 template <class F>
-void each(const Array& out, const Array& in, const F& f) {
+void each_row(const Array& out, const Array& in, const F& f) {
     const Array x = rows_of(in), y = rows_of(out);
     visit_floating(x.dtype, [&]<class T>(T) {
         for (std::int64_t r = 0; r < x.shape[0]; ++r) {
@@ -36,11 +36,11 @@ void each(const Array& out, const Array& in, const F& f) {
 }
 
 void softmax(const Array& y, const Array& x) {
-    each(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? 0 : std::exp(v - l.max - l.log_sum); });
+    each_row(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? 0 : std::exp(v - l.max - l.log_sum); });
 }
 
 void log_softmax(const Array& y, const Array& x) {
-    each(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? l.max : v - l.max - l.log_sum; });
+    each_row(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? l.max : v - l.max - l.log_sum; });
 }
 
 std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log_sum, const Array& in,
