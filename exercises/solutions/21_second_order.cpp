@@ -1,24 +1,7 @@
-// Exercises of chapter 21: products with a Hessian, the Hessian itself, and a penalty on slopes.
-//
-//     make exercise N=21          tries what you wrote; make hint N=21 helps
-//
-// Our solutions. The tasks are numbered as on the page. grad({y}, {x}, {}, {.create_graph = true})[0] is the
-// gradient of y by x, with its history; y has one element.
-#include "exercise.h"
+// Our solutions: the functions of exercises/21_second_order.cpp that change.
 
-using Scalar = std::function<Tensor(const Tensor&)>;  // (n,) → (): one number of n
-
-// 1. Predict. The third derivative of x⁴ at x = 1.
-inline double third_derivative() {
-    const Tensor x = tensor(1.0, float64).requires_grad_();
-    Tensor y = x * x * x * x;
-    for (int i = 0; i < 3; ++i) y = grad({y}, {x}, {}, {.create_graph = true})[0];
-    return y.item();
-}
 double prediction_of_third() { return 24; }
 
-// 2. Mend. x² as an operation of its own. Its values are right, and so is its gradient; but a penalty on that
-// gradient does not train.
 Tensor square(const Tensor& x) {
     Tensor y;
     {
@@ -29,15 +12,12 @@ Tensor square(const Tensor& x) {
                   [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0] * dy}; });
 }
 
-// 3. Write. The product H v of the Hessian H of f at `at` with v, without ever computing H: at and v
-// (n,) → (n,). `at` stays as it is.
 Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) {
     const Tensor w = at.detach().clone().requires_grad_();
     const Tensor g = grad({f(w)}, {w}, {}, {.create_graph = true})[0];
     return grad({sum(g * v)}, {w})[0];
 }
 
-// 4. Write. The Hessian of f at `at`: H[i, j] = ∂²f / ∂wᵢ∂wⱼ. at (n,) → (n, n), float64.
 Tensor hessian_of(const Scalar& f, const Tensor& at) {
     std::vector<Tensor> rows;
     for (std::int64_t i = 0; i < at.size(0); ++i)
@@ -45,15 +25,10 @@ Tensor hessian_of(const Scalar& f, const Tensor& at) {
     return stack(rows, 0);
 }
 
-// 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone:
-// x (N, 1) → (), with a history that leads to the parameters of net.
 Tensor slope_penalty(const Scalar& net, const Tensor& x) {
     const Tensor leaf = x.detach().clone().requires_grad_();
     const Tensor slope = grad({sum(net(leaf))}, {leaf}, {}, {.create_graph = true})[0];
     return mean(slope * slope);
 }
 
-// 6. Paper. A loss has the Hessian (5, 2; 2, 2) everywhere, and its minimum at (0, 0). Enter the larger and the
-// smaller eigenvalue, the learning rate above which gradient descent diverges, and the two elements of H v for
-// v = (1, −1).
 std::vector<double> hessian_on_paper() { return {6, 1, 1.0 / 3, 3, 0}; }
