@@ -10,8 +10,8 @@ namespace {
 
 // The names of the tests in tests/*.cpp.
 std::set<std::string> tests() {
-    static const std::regex test(R"rx(TEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+))rx"), gap(R"("\s+")"),
-        quote(R"(\\")");
+    static const std::regex test(R"rx(TEST_CASE(?:_METHOD\(\s*[\w:]+,|\()\s*((?:"(?:[^"\\]|\\.)*"\s*)+))rx"),
+        gap(R"("\s+")"), quote(R"(\\")");
     std::set<std::string> names;
     for (const fs::path& path : files_in("tests", ".cpp")) {
         const std::string source = read(path);

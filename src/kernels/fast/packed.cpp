@@ -145,7 +145,7 @@ void few_rows_linear(const Array& y, const Array& x, const CompactMatrix& w, boo
                 for (std::int64_t i = 0; i < rows; ++i) {
                     float& out = y.data<float>()[i * w.n + j];
                     out =
-                        dot<Format>(w.data + j * w.row_bytes, x.data<T>() + i * w.k, w.k) + (adds ? out : 0.f);
+                        row_dot<Format>(w.data + j * w.row_bytes, x.data<T>() + i * w.k, w.k) + (adds ? out : 0.f);
                 }
             });
         });
