@@ -22,33 +22,33 @@ struct Settings {
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
-    CLI::App app("Talk to a published language model.", "chat");
-    app.footer("Example:\n  chat --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --temperature 0");
-    add_text(app, "--model", s.model,
-             "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json", true)
-        ->required();
-    add_text(app, "--template", s.form,
+    const auto app =
+        make_app("chat", "Talk to a published language model.",
+                 "Example:\n  chat --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --temperature 0");
+    add_required_file(*app, "--model", s.model,
+                      "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json");
+    add_text(*app, "--template", s.form,
              "how messages become tokens: chatml, llama3, gemma or mistral; default: as the\nmodel says");
-    add_text(app, "--system", s.system, "what the model is told first; default: the template's own");
-    add_number(app, "--max_new_tokens", s.max_new_tokens, 1, 1'000'000,
+    add_text(*app, "--system", s.system, "what the model is told first; default: the template's own");
+    add_number(*app, "--max_new_tokens", s.max_new_tokens, 1, 1'000'000,
                "maximum number of tokens in an answer");
-    add_number(app, "--context", s.context, 0, 1'000'000'000,
+    add_number(*app, "--context", s.context, 0, 1'000'000'000,
                "tokens that are kept of the talk; 0: the model's context, at most 4096");
-    add_number(app, "--temperature", s.temperature, 0, 1e6,
+    add_number(*app, "--temperature", s.temperature, 0, 1e6,
                "sampling temperature; 0: always the most likely token");
-    add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k most likely tokens; 0: from all");
-    add_number(app, "--top_p", s.top_p, 1e-9, 1,
+    add_number(*app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k most likely tokens; 0: from all");
+    add_number(*app, "--top_p", s.top_p, 1e-9, 1,
                "sample from the most likely tokens whose probabilities sum to p");
-    add_number(app, "--min_p", s.min_p, 0, 1,
+    add_number(*app, "--min_p", s.min_p, 0, 1,
                "sample from tokens that are at least p times as likely as the likeliest");
-    add_number(app, "--seed", s.seed, 0, 1'000'000'000'000'000, "seed of all random numbers");
-    add_number(app, "--threads", s.threads, 0, 1024,
+    add_number(*app, "--seed", s.seed, 0, 1'000'000'000'000'000, "seed of all random numbers");
+    add_number(*app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
-    add_text(app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: float32");
-    add_precision(app, s.precision);
-    add_switch(app, "--stats", s.stats, "print tokens, times and memory after each answer");
-    add_common(app, s.config, "temperature = 0");
-    if (!parse_command_line(app, s.config, argc, argv)) return false;
+    add_text(*app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: float32");
+    add_precision(*app, s.precision);
+    add_switch(*app, "--stats", s.stats, "print tokens, times and memory after each answer");
+    add_common(*app, s.config, "temperature = 0");
+    if (!parse_command_line(*app, s.config, argc, argv)) return false;
     check_precision(s.precision);
     if (!s.cache.empty() && s.cache != "bfloat16" && s.cache != "float16")
         throw UsageError("--cache: \"", s.cache, "\" is neither bfloat16 nor float16");

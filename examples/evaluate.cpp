@@ -14,19 +14,19 @@ namespace {
 int evaluate(int argc, char** argv) {
     std::string config, path, file, precision = "highest";
     std::int64_t window = 0, stride = 0, threads = 0;
-    CLI::App app("Print the mean negative log-likelihood of a text's tokens by a language model.", "evaluate");
-    app.footer("Example:\n  evaluate --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --text README.md");
-    add_text(app, "--model", path,
-             "a .gguf file, or a folder with config.json, model.safetensors and tokenizer.json", true)
-        ->required();
-    add_text(app, "--text", file, "the text", true)->required();
-    add_number(app, "--window", window, 0, 1'000'000'000,
+    const auto app =
+        make_app("evaluate", "Print the mean negative log-likelihood of a text's tokens by a language model.",
+                 "Example:\n  evaluate --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --text README.md");
+    add_required_file(*app, "--model", path,
+                      "a .gguf file, or a folder with config.json, model.safetensors and tokenizer.json");
+    add_required_file(*app, "--text", file, "the text");
+    add_number(*app, "--window", window, 0, 1'000'000'000,
                "tokens that the model reads at once; 0: its context, of a text that fits the text");
-    add_number(app, "--stride", stride, 0, 1'000'000'000, "tokens from window to window; 0: half a window");
-    add_number(app, "--threads", threads, 0, 1024, "number of threads, which does not affect results; 0: all");
-    add_precision(app, precision);
-    add_common(app, config, "window = 512");
-    if (!parse_command_line(app, config, argc, argv)) return 0;
+    add_number(*app, "--stride", stride, 0, 1'000'000'000, "tokens from window to window; 0: half a window");
+    add_number(*app, "--threads", threads, 0, 1024, "number of threads, which does not affect results; 0: all");
+    add_precision(*app, precision);
+    add_common(*app, config, "window = 512");
+    if (!parse_command_line(*app, config, argc, argv)) return 0;
     check_precision(precision);
     set_float32_matmul_precision(precision);
     if (threads > 0) set_num_threads(static_cast<int>(threads));

@@ -49,43 +49,44 @@ std::optional<DType> cache_type(const Settings& s) {
 }
 
 bool parse_settings(int argc, char** argv, Settings& s) {
-    CLI::App app("Continue a prompt with a language model.", "generate");
-    app.footer(
-        "Examples:\n"
-        "  generate --model out --prompt Chapter\n"
-        "  generate --model gpt2 --prompt \"Once upon a time\" --top_p 0.9");
-    add_text(app, "--model", s.model,
+    const auto app = make_app("generate", "Continue a prompt with a language model.",
+                              "Examples:\n"
+                              "  generate --model out --prompt Chapter\n"
+                              "  generate --model gpt2 --prompt \"Once upon a time\" --top_p 0.9");
+    add_text(*app, "--model", s.model,
              "folder written by train_gpt, or one of its .safetensors files; a published model: a\n"
              ".gguf file, or a folder with config.json, model.safetensors and tokenizer.json, or\n"
              "of a GPT-2 with vocab.json and merges.txt",
              true);
-    add_text(app, "--prompt", s.prompt,
+    add_text(*app, "--prompt", s.prompt,
              "text to continue; default: start a new one; the model sees the last tokens that\n"
              "fit its context");
-    add_text(app, "--stop", s.stop, "end before this text appears");
-    add_number(app, "--max_new_tokens", s.max_new_tokens, 0, 1'000'000, "maximum number of tokens to generate");
-    add_number(app, "--temperature", s.temperature, 0, 1e6,
+    add_text(*app, "--stop", s.stop, "end before this text appears");
+    add_number(*app, "--max_new_tokens", s.max_new_tokens, 0, 1'000'000,
+               "maximum number of tokens to generate");
+    add_number(*app, "--temperature", s.temperature, 0, 1e6,
                "sampling temperature; 0: always the most likely token");
-    add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k most likely tokens; 0: from all");
-    add_number(app, "--top_p", s.top_p, 1e-9, 1,
+    add_number(*app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k most likely tokens; 0: from all");
+    add_number(*app, "--top_p", s.top_p, 1e-9, 1,
                "sample from the most likely tokens whose probabilities sum to p; 1: from all");
-    add_number(app, "--seed", s.seed, 0, 1'000'000'000'000'000, "seed of all random numbers");
-    add_number(app, "--threads", s.threads, 0, 1024,
+    add_number(*app, "--seed", s.seed, 0, 1'000'000'000'000'000, "seed of all random numbers");
+    add_number(*app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
-    add_text(app, "--dtype", s.dtype, "number type, float32 or float64");
-    add_text(app, "--weights", s.weights,
+    add_text(*app, "--dtype", s.dtype, "number type, float32 or float64");
+    add_text(*app, "--weights", s.weights,
              "how weights are held: bfloat16, float16, q8_0, q4_0 or q4_1, which take a half to a\n"
              "seventh of the memory and of the time; default: as --dtype");
-    add_text(app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: as --dtype");
-    add_precision(app, s.precision);
-    add_switch(app, "--no_cache", s.no_cache,
+    add_text(*app, "--cache", s.cache,
+             "how keys and values are held: bfloat16 or float16; default: as --dtype");
+    add_precision(*app, s.precision);
+    add_switch(*app, "--no_cache", s.no_cache,
                "recompute all keys and values for every token: the same text, but slower");
-    add_switch(app, "--ignore_eos", s.ignore_eos, "continue after GPT-2's end-of-text token");
-    add_switch(app, "--stats", s.stats, "print sizes, memory and speed to standard error");
-    add_switch(app, "--random", s.random,
+    add_switch(*app, "--ignore_eos", s.ignore_eos, "continue after GPT-2's end-of-text token");
+    add_switch(*app, "--stats", s.stats, "print sizes, memory and speed to standard error");
+    add_switch(*app, "--random", s.random,
                "for --stats, without a model: random weights in GPT-2's sizes (124M); prints ids");
-    add_common(app, s.config, "top_k = 40");
-    if (!parse_command_line(app, s.config, argc, argv)) return false;
+    add_common(*app, s.config, "top_k = 40");
+    if (!parse_command_line(*app, s.config, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
     (void)weight_type(s);

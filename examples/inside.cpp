@@ -17,25 +17,23 @@ struct Settings {
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
-    CLI::App app(
-        "Look inside a published language model: what each layer would predict, which heads the\n"
-        "prediction needs, and where the model holds what tells two prompts apart.",
-        "inside");
-    app.footer("Example:\n  inside --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
-    add_text(app, "--model", s.model,
-             "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json", true)
-        ->required();
-    add_text(app, "--prompt", s.prompt, "what the model continues");
-    add_text(app, "--other", s.other, "a prompt of as many tokens that it continues otherwise");
-    add_number(app, "--layer", s.layer, 0, 1'000'000,
-               "with --head: show what comes next without this head alone")
-        ->default_str("");
-    add_number(app, "--head", s.head, 0, 1'000'000, "the head in this layer, from 0")->default_str("");
-    add_text(app, "--picture", s.picture, "draw heads and positions into this SVG file", true)->default_str("");
-    add_number(app, "--threads", s.threads, 0, 1024,
+    const auto app =
+        make_app("inside",
+                 "Look inside a published language model: what each layer would predict, which heads the\n"
+                 "prediction needs, and where the model holds what tells two prompts apart.",
+                 "Example:\n  inside --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+    add_required_file(*app, "--model", s.model,
+                      "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json");
+    add_text(*app, "--prompt", s.prompt, "what the model continues");
+    add_text(*app, "--other", s.other, "a prompt of as many tokens that it continues otherwise");
+    add_number(*app, "--layer", s.layer, 0, 1'000'000,
+               "with --head: show what comes next without this head alone");
+    add_number(*app, "--head", s.head, 0, 1'000'000, "the head in this layer, from 0");
+    add_text(*app, "--picture", s.picture, "draw heads and positions into this SVG file", true);
+    add_number(*app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
-    add_common(app, s.config, "prompt = 'The loom'");
-    if (!parse_command_line(app, s.config, argc, argv)) return false;
+    add_common(*app, s.config, "prompt = 'The loom'");
+    if (!parse_command_line(*app, s.config, argc, argv)) return false;
     if ((s.layer < 0) != (s.head < 0)) throw UsageError("--layer and --head belong together; give both");
     return true;
 }

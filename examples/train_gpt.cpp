@@ -133,7 +133,8 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
     group.agree("the text",
                 words(source.text.size(), " bytes, fingerprint ", to_chars(fingerprint(source.text), 16)));
     group.agree("the checkpoint", words("step ", trained.state.step));
-    dist::DataParallel parallel(trained.model, group, {.grains = grains_of(o)});
+    dist::DataParallel parallel(trained.model, group,
+                                {.grains = o.micro_batch > 0 ? o.batch_size / o.micro_batch : 1});
     const bool resumes = trained.state.step > 0 && o.first;
     const std::uint64_t text_before = std::exchange(trained.text, fingerprint(source.text));
     training::Corpus corpus(encode(trained.tokenizer, source.text, o.text.empty() ? source.title : o.text),
@@ -224,8 +225,8 @@ void print_end(const Options& o, const Trained& run, CLI::App& app, const std::s
 
 int train_gpt(int argc, char** argv) {
     Options o;
-    CLI::App app("Train a character-level GPT on a text, then generate a sample.", "train_gpt");
-    if (!parse(app, o, argc, argv)) return 0;
+    const auto app = parse(o, argc, argv);
+    if (!app) return 0;
     dist::Group group;
     o.first = group.rank() == 0;
     o.quiet |= !o.first;
@@ -238,7 +239,7 @@ int train_gpt(int argc, char** argv) {
     default_text::Source source;
     const bool continues = o.resume || o.sample_only;
     if (!continues) source = load_text(o);
-    Trained run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
+    Trained run = continues ? resumed_run(o, *app) : new_run(o, text::Characters(source.text));
     set_float32_matmul_precision(o.precision);
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
@@ -265,9 +266,9 @@ int train_gpt(int argc, char** argv) {
         }
     } else if (!o.sample_only) {
         if (continues) source = load_text(o);
-        const int signal = train_model(run, o, app, source, prompt, group);
+        const int signal = train_model(run, o, *app, source, prompt, group);
         const bool ended = signal == 0 && run.state.step == o.rate.steps;
-        if (!o.quiet) print_end(o, run, app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
+        if (!o.quiet) print_end(o, run, *app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
         if (!ended) return signal != 0 ? 128 + signal : 0;
     }
     if (o.quiet) return 0;

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 for file in examples/*.cpp; do
     name=$(basename "$file" .cpp) path=
     case $name in
-        train_gpt | generate | chat | evaluate | inside | standard_output) continue ;;
+        train_gpt | generate | chat | evaluate | inside | command_line | train_gpt_options | standard_output) continue ;;
         layers_picture) path=$1/layers.svg ;;
     esac
     echo "$1/examples/$name" $path

@@ -113,7 +113,7 @@ inline std::set<std::string> of_the_library() {
 
 inline std::set<std::string> of_the_programs() {
     std::set<std::string> messages;
-    for (const char* name : {"train_gpt.cpp", "train_gpt_options.h", "generate.cpp", "command_line.h"})
+    for (const char* name : {"train_gpt.cpp", "train_gpt_options.cpp", "generate.cpp", "command_line.cpp"})
         add_messages(root / "examples" / name, messages);
     return messages;
 }
