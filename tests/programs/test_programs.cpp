@@ -79,6 +79,7 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     const std::string text = "--text " + (scratch / "text").string() + " ";
     const Result first = run(tiny + in(scratch) + text + "--steps 30 --eval_interval 10 --prompt The");
     CHECK(first.code == 0);
+    CHECK(contains(first.output, "2844 characters to train on, 316 for validation, 31 different"));
     CHECK(contains(first.output, "gradients reach all 9 parameters"));
     CHECK(contains(first.output, "step 30/30"));
     CHECK(contains(first.output, "\nThe"));
