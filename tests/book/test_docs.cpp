@@ -18,6 +18,7 @@ public:
             for (const char* extension : {".cpp", ".h"})
                 for (const fs::path& path : files_in(folder, extension)) {
                     files_.push_back(lines_of(read(path)));
+                    if (folder != "include") continue;
                     for (std::string& line : files_.back())  // an example, which the tests compile
                         if (line.starts_with("//     ")) line.erase(0, 2);
                 }

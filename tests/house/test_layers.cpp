@@ -235,6 +235,48 @@ TEST_CASE("the test of the rooms finds each kind of violation", "[house]") {
     CHECK(all("src/io/safetensors.cpp", "#include <nlohmann/json.hpp>\n#include \"io/zip.h\"\n").empty());
 }
 
+// The functions of a source's unnamed namespaces, or of a private header, each with the namespace around it:
+// "weft::lm shown".
+std::set<std::string> own_functions(const std::string& text, bool header) {
+    static const std::regex function(R"(^(?:template.*> )?[A-Za-z_][\w:<>,&* ]*[ &*](\w+)\()");
+    std::set<std::string> found;
+    std::string around;
+    bool inside = header;
+    for (const std::string& line : markdown::lines_of(text)) {
+        if (line == "namespace {") inside = true;
+        if (line == "}  // namespace") inside = header;
+        if (line.starts_with("namespace weft")) around = line.substr(10, line.find(" {") - 10);
+        std::smatch match;
+        if (inside && !line.starts_with("return") && std::regex_search(line, match, function))
+            found.insert(around + " " + match[1].str());
+    }
+    return found;
+}
+
+TEST_CASE("a function of one source has a name of its own in its library, whose pieces hold several sources",
+          "[house]") {
+    CHECK(own_functions("namespace weft::lm {\nnamespace {\n\nint f(int x) {\n    return g(x);\n}\ntemplate "
+                        "<class T> T g(T);"
+                        "\n\n}  // namespace\n\nint h() { return 1; }\n",
+                        false) == std::set<std::string>{"weft::lm f", "weft::lm g"});
+    const Libraries libraries = libraries_of(markdown::read(markdown::root / "CMakeLists.txt"));
+    std::map<std::string, std::map<std::string, std::string>> files;  // by library and function
+    int functions = 0;
+    for (const char* extension : {".h", ".cpp"})
+        for (const fs::path& path : markdown::files_in("src", extension)) {
+            const bool header = path.extension() == ".h";
+            const std::string file = fs::relative(path, markdown::root).string();
+            auto& known = files[libraries.of_room.at(room_of(file, libraries))];
+            for (const std::string& name : own_functions(markdown::read(path), header)) {
+                const auto [entry, added] = known.emplace(name, file);
+                INFO(name << " is in " << file << " and in " << entry->second);
+                CHECK((added || header));
+                ++functions;
+            }
+        }
+    CHECK(functions > 500);
+}
+
 TEST_CASE("what a header declares is defined in its room", "[house]") {
     static const std::regex type(R"(\n(?:struct|class) (?:\[\[nodiscard\]\] )?(\w+)[^;\n]*\{)"),
         function(R"(\n(?:\[\[[^\n]*\]\] )?(?:[\w:<>&*]+ )+(\w+)\([^{]*?\);)"),

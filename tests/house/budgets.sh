@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Fails where a target compiles more units than budgets.txt allows, or needs other libraries: budgets.sh BUILD
+set -euo pipefail
+cd "$(dirname "$0")"
+build=$1 failed=0
+cost() { # the units of a target, and its libraries
+    local commands
+    commands=$(ninja -C "$build" -t commands "$1")
+    echo "$(grep -c -- ' -c ' <<<"$commands")" $(grep -oE 'libweft_[a-z]+\.a' <<<"$commands" | sed -E 's/libweft_(.*)\.a/\1/' | sort -u)
+}
+while read -r target units libraries; do
+    case $target in \#* | "") continue ;; esac
+    found=$(cost "$target")
+    if [ "${found%% *}" -gt "$units" ] || { [ -n "$libraries" ] && [ "${found#* }" != "$libraries" ]; }; then
+        echo "$target: $found; budgets.txt allows $units $libraries"
+        failed=1
+    fi
+done <budgets.txt
+exit $failed
