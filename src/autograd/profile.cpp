@@ -51,9 +51,11 @@ std::string line(const std::string& name, const std::vector<std::size_t>& ends,
 }
 
 // With two digits after the point, unless the number is large.
-std::string rounded(double value) { return fixed(value, value < 1000 ? 2 : 0); }
-std::string mebibytes(std::int64_t bytes) { return rounded(static_cast<double>(bytes) / (1024 * 1024)); }
-std::string millions(std::int64_t count) { return rounded(static_cast<double>(count) / 1e6); }
+std::string with_two_digits(double value) { return fixed(value, value < 1000 ? 2 : 0); }
+std::string mebibytes(std::int64_t bytes) {
+    return with_two_digits(static_cast<double>(bytes) / (1024 * 1024));
+}
+std::string millions(std::int64_t count) { return with_two_digits(static_cast<double>(count) / 1e6); }
 
 std::string in_json(const std::string& text) {
     std::string json = "\"";

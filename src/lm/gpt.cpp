@@ -14,7 +14,7 @@ namespace weft::lm {
 
 namespace {
 
-const GPTConfig& checked(const GPTConfig& config) {
+const GPTConfig& checked_config(const GPTConfig& config) {
     const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", config.vocab_size},
                                                           {"block_size", config.block_size},
                                                           {"num_layers", config.num_layers}};
@@ -33,7 +33,7 @@ GPT::GPT(const GPTConfig& config, Rng& rng) : GPT(config, nn::RngGuard(rng)) {}
 
 GPT::GPT(const GPTConfig& given, const nn::RngGuard& guard)
     : nn::Module("GPT"),
-      config(checked(given)),
+      config(checked_config(given)),
       token_embedding(
           register_module("token_embedding", nn::Embedding(config.vocab_size, config.d_model, guard))),
       position_embedding(

@@ -99,7 +99,7 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
 
 // The mean is rounded, in float32 to 0.03 near 10⁶, so what remains has a mean, too, which is then taken out.
 // The first needs no gradient: the second would take it out again.
-Centred centred(const Tensor& x, const ReducedAxes& r) {
+Centred centred_over(const Tensor& x, const ReducedAxes& r) {
     const double n = static_cast<double>(r.elements);
     const Tensor v = x.detach();
     Tensor first = sum_over(v, r.axes, r.kept) / n;
@@ -120,7 +120,7 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 
 }  // namespace
 
-Centred centred(const Tensor& x, const Axes& axes) { return centred(x, ReducedAxes("mean", x, axes)); }
+Centred centred(const Tensor& x, const Axes& axes) { return centred_over(x, ReducedAxes("mean", x, axes)); }
 
 Tensor sum(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
@@ -140,11 +140,11 @@ Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     const ReducedAxes r("var", x, axes);
     const Profile::Span here("var");
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
-    const Tensor c = centred(x.detach(), r).rest;
+    const Tensor c = centred_over(x.detach(), r).rest;
     const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
     // y = Σc²/(n − correction) with c = x − mean:  dx = dy·2c/(n − correction), because Σc = 0
     return record("var", y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
-        const Tensor c = is_grad_enabled() ? centred(saved[0], r).rest : saved[1];
+        const Tensor c = is_grad_enabled() ? centred_over(saved[0], r).rest : saved[1];
         return Grads{c * (dy.reshape(r.kept) * (2 / divisor))};
     });
 }
@@ -245,7 +245,7 @@ Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     // 0 its gradient.
     const double smallest = x.dtype() == float32 ? 0x1p-100 : 0x1p-960;
     if (elements <= correction || all(v >= smallest && isfinite(v))) return sqrt(v);
-    return norm(centred(x, r).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
+    return norm(centred_over(x, r).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend

@@ -4,10 +4,8 @@
 
 #include <cstdlib>
 
-#ifdef __SANITIZE_ADDRESS__  // GCC's
+#ifdef WEFT_SANITIZED
 inline constexpr bool sanitized = true;
-#elif defined(__has_feature)  // clang's
-inline constexpr bool sanitized = __has_feature(address_sanitizer);
 #else
 inline constexpr bool sanitized = false;
 #endif

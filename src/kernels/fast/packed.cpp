@@ -31,7 +31,7 @@ void visit_operand(DType type, const Function& f) {
 // f(weights, first) for the runs of a row of k weights, with the column at which each begins. A row of halves
 // may end within a run, which zeros complete.
 template <class Format, class Function>
-void for_runs(const std::byte* row, std::int64_t k, const Function& f) {
+void for_block_runs(const std::byte* row, std::int64_t k, const Function& f) {
     constexpr int parts = Format::length / run;
     std::int64_t i = 0;
     for (; i + Format::length <= k; i += Format::length, row += Format::bytes)
@@ -94,7 +94,7 @@ float lanes_sum(const Floats& v) {
 template <class Format, class T>
 float row_dot(const std::byte* row, const T* x, std::int64_t k) {
     Floats low{}, high{};
-    for_runs<Format>(
+    for_block_runs<Format>(
         row, k, [&](const Run& w, std::int64_t first) { add_products(low, high, w, load_run(x, first, k)); });
     return lanes_sum(low + high);
 }
@@ -102,7 +102,7 @@ float row_dot(const std::byte* row, const T* x, std::int64_t k) {
 // T is float, or BFloat16, to which the weights are rounded.
 template <class Format, class T>
 void widen_row(const std::byte* row, std::int64_t k, T* out) {
-    for_runs<Format>(row, k, [&](const Run& w, std::int64_t first) {
+    for_block_runs<Format>(row, k, [&](const Run& w, std::int64_t first) {
         if (first + run <= k) {
             store(out + first, w.low);
             store(out + first + run / 2, w.high);
@@ -144,8 +144,8 @@ void few_rows_linear(const Array& y, const Array& x, const CompactMatrix& w, boo
             parallel_for(w.n, rows * w.k, dot_grain, [&](std::int64_t j) {
                 for (std::int64_t i = 0; i < rows; ++i) {
                     float& out = y.data<float>()[i * w.n + j];
-                    out =
-                        row_dot<Format>(w.data + j * w.row_bytes, x.data<T>() + i * w.k, w.k) + (adds ? out : 0.f);
+                    out = row_dot<Format>(w.data + j * w.row_bytes, x.data<T>() + i * w.k, w.k) +
+                          (adds ? out : 0.f);
                 }
             });
         });
