@@ -12,10 +12,8 @@
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)  // GCC's
+#ifdef WEFT_SANITIZED
 constexpr bool sanitized = true;
-#elif defined(__has_feature)  // clang's
-constexpr bool sanitized = __has_feature(address_sanitizer);
 #else
 constexpr bool sanitized = false;
 #endif
