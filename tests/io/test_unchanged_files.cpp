@@ -226,7 +226,7 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Report::attention", "[fau
     refused(value, "finite and at least 0", 4, tokens, {right * NAN});
     refused(value, "finite and at least 0", 4, tokens, {right * -1});
     const std::vector<std::string> many = {"1", "2", "3", "4", "5", "6", "7", "8"};
-    refused(value, "the attention of step 4 takes …bytes, but attention_bytes is 20", 4, many,
+    refused(value, "the attention of step 4 takes 64 bytes, but attention_bytes is 20", 4, many,
             {full({1, 8, 8}, 0.125)});
 }
 
