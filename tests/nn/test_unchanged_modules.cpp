@@ -415,7 +415,7 @@ TEST_CASE_METHOD(Constructors,
     for (const double p : {1.0, -0.1, 2.0, double(NAN)})
         refused("Dropout: " + probability + to_chars(p), [&] { nn::Dropout(p, rng); });
     draws([&] { nn::Dropout(0.5, rng); });
-    refused("MLP: dim_feedforward must be at least 1, not 0", [&] { nn::MLP(0, rng); });
+    refuses<ValueError>("MLP: … must be at least 1, not 0", watch(rng), [&] { nn::MLP(0, rng); });
     refused("MLP: " + feedforward, [&] { nn::MLP(2, rng, {.dim_feedforward = -1}); });
     refused("", [&] { nn::MLP(2, rng, {.dim_feedforward = huge}); });
     draws([&] { nn::MLP(2, rng); });
