@@ -7,6 +7,7 @@
 #include "attention_cases.h"
 #include "catch.h"
 #include "kernels/interface.h"
+#include "sanitized.h"
 #include "threads.h"
 
 using namespace source;
@@ -107,6 +108,7 @@ TEST_CASE("documents give the bits of the matrix that they stand for, by every k
           "[attention][documents]") {
     for (const Case& c : cases)
         for (const Documents& kind : kinds) {
+            if (sanitized && &kind != &kinds[0]) continue;
             INFO(c.T << " queries, " << c.S << " keys, " << kind.name);
             check_matrix(c, Mask::documents(kind.ids(c)));
         }
@@ -115,11 +117,13 @@ TEST_CASE("documents give the bits of the matrix that they stand for, by every k
 TEST_CASE("a window gives the bits of the matrix that it stands for, by every kernel", "[attention][window]") {
     for (const Case& c : cases)
         for (const std::int64_t width : widths) {
+            if (sanitized && width != widths[2]) continue;
             INFO(c.T << " queries, " << c.S << " keys, a window of " << width);
-            for (const Mask& mask :
-                 {Mask::window(width), Mask::window(width) | Mask::documents(in_texts(c.S, 90)),
-                  Mask::window(9000) | Mask::window(width)})
-                check_matrix(c, mask);
+            check_matrix(c, Mask::window(width));
+            if (width == widths[2]) {
+                check_matrix(c, Mask::window(width) | Mask::documents(in_texts(c.S, 90)));
+                check_matrix(c, Mask::window(9000) | Mask::window(width));
+            }
             const Tensor blocked = Mask::window(width).materialize(1, 1, c.T, c.S)[0][0];
             const Tensor own = arange(c.T).unsqueeze(1) + static_cast<double>(c.S - c.T);
             CHECK(all(blocked == (arange(c.S) <= own - static_cast<double>(width))));
