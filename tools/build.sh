@@ -15,18 +15,19 @@ trap 'printf "\nstopped; the same command goes on from here\n"; exit 130' INT
 
 # Ninja's lines [3/27 …] become one line, which is written over on a terminal; elsewhere one is written every half minute.
 show() {
-    local line width shown=-30 begin=$SECONDS terminal="" on=""
+    local line width shown=$SECONDS begin=$SECONDS terminal="" on="" done=0 all=0 text
     [ -t 1 ] && terminal=1 && width=$(tput cols 2>/dev/null || echo 80)
     while IFS= read -r line; do
         if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ Building ]]; then
-            local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} text
-            text="building $what: $done of $all steps, $((SECONDS - begin)) s; two slow cores take about $((all * seconds_a_step)) s"
+            done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+            text="building $what: $done of $all steps, $((SECONDS - begin)) s"
+            [ "$done" -gt 2 ] && text+=", about $(((SECONDS - begin) * (all - done) / done)) s to go"
             if [ -n "$terminal" ]; then
                 printf '\r%-*.*s' $((width - 1)) $((width - 1)) "$text" && on=1
             elif [ $((SECONDS - shown)) -ge 30 ]; then
                 echo "$text" && shown=$SECONDS
             fi
-        elif [[ ! $line =~ ^(\[[0-9]+/[0-9]+\]|ninja:) ]]; then
+        elif [[ ! $line =~ ^(\[[0-9]+/[0-9]+\]|ninja:|--\ ) ]]; then
             [ -n "$on" ] && echo && on=
             echo "$line"
         fi
@@ -35,7 +36,14 @@ show() {
 }
 what=$*
 what=${what:-everything}
-seconds_a_step=5
+# How long two slow cores take for it from nothing, in seconds.
+case $what in
+    toy_attention | chapter_* | gradcheck) takes=110 ;;
+    train_gpt) takes=210 ;;
+    everything) takes=360 ;;
+    *) takes="" ;;
+esac
+[ -e "$build/libweft_core.a" ] || [ -z "$takes" ] || echo "building $what; the first time takes two slow cores about $takes s"
 NINJA_STATUS="[%f/%t] " "$cmake" --build "$build" --parallel "$jobs" ${1:+--target "$@"} 2>&1 | tee "$log" | show
 status=${PIPESTATUS[0]}
 [ "$status" = 0 ] && exit 0

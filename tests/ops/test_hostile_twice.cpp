@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "op_table.h"
+#include "sanitized.h"
 
 using namespace weft;
 
@@ -112,11 +113,12 @@ TEST_CASE("the gradient of a gradient is its slope, also where operands are 0 or
             } catch (const Error&) {  // the operands are refused
             }
         };
+        check("zeros", ~0u, 0, true);
+        if (sanitized) continue;
         check("as it is", 0, 0, false);
         for (const unsigned which : {1u, 2u, 4u}) check("some zeros", which, 0, false);
-        check("zeros", ~0u, 0, true);
         check("twos", ~0u, 2, true);
     }
     CHECK(wrong == std::vector<std::string>{});
-    CHECK(compared > 10000);
+    CHECK(compared > (sanitized ? 1000 : 10000));
 }
