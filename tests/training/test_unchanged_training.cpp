@@ -226,7 +226,7 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Checkpoint::restore", "[f
 }
 
 TEST_CASE_METHOD(Unchanged, "refused without a change: DataParallel::DataParallel DataParallel::backward",
-                 "[fault][unchanged]") {
+                 "[fault][unchanged][dist]") {
     Rng rng(1);
     dist::Group group;
     nn::Sequential net{nn::Linear(3, 2, rng), nn::Dropout(0.5, rng)};
@@ -268,7 +268,7 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: DataParallel::DataParalle
 }
 
 TEST_CASE_METHOD(Unchanged, "refused without a change: Group::all_reduce Group::broadcast",
-                 "[fault][unchanged]") {
+                 "[fault][unchanged][dist]") {
     dist::Group group;
     Tensor x = ones({2}), truths = zeros({2}, boolean);
     refuses<IndexError>("there is no process 1; use 0 to 0", watch(x), [&] { group.broadcast(x, 1); });
