@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds targets and says in one line how far it is; whatever the compiler says is printed below it:
 #   tools/build.sh CMAKE BUILD TARGET…
-# A failure ends with a line that says what to do. A unit takes at most 1.3 GB of memory; where that is short, fewer run at a time.
+# A failure ends with a line that says what to do. A unit takes at most 0.8 GB of memory; where that is short, fewer run at a time.
 set -uo pipefail
 cmake=$1 build=$2
 shift 2
-per_job=1300 # MB
+per_job=900 # MB
 jobs=$(getconf _NPROCESSORS_ONLN)
 free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo 2>/dev/null || true)
 if [ -n "$free" ] && [ $((free / per_job)) -lt "$jobs" ]; then jobs=$((free / per_job > 0 ? free / per_job : 1)); fi

@@ -300,7 +300,7 @@ class SiteTest(unittest.TestCase):
                 if path == "examples/dictionary.cpp":
                     self.assertIn(lines[-1].split(";  //")[0], there)
                 else:
-                    self.assertEqual(lines[0], there.removeprefix("//").strip())
+                    self.assertEqual(lines[0].removeprefix("//").strip(), there.removeprefix("//").strip())
 
     def test_the_front_page_shows_what_there_is(self):
         self.browser.open(self.site / "index.html", **DESKTOP)
