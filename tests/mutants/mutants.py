@@ -101,7 +101,7 @@ def configure():
     cmake = os.environ.get("CMAKE") or ("/usr/bin/cmake" if os.path.exists("/usr/bin/cmake") else "cmake")
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -D_GLIBCXX_ASSERTIONS",
-               "-DWEFT_BOOK=OFF",
+               "-DWEFT_BOOK=OFF", "-DWEFT_PIECES=OFF",
                f"-DWEFT_EXAMPLES={'ON' if arguments.programs else 'OFF'}"]
     for done in (run([cmake, "-S", TREE, "-B", BUILD, "-G", "Ninja", *options, *launcher]), ninja("weft_tests")):
         if done.returncode:
