@@ -21,7 +21,7 @@ Tensor rounded(const Tensor& x) { return x.detach().to(bfloat16).to(float32); }
 Tensor whole(const Shape& shape, Rng& rng) { return randint(-8, 9, shape, rng).to(float32); }
 
 double largest(const Tensor& x) { return abs(x.detach()).max().item(); }
-double distance(const Tensor& a, const Tensor& b) { return largest(a - b); }
+double gap(const Tensor& a, const Tensor& b) { return largest(a - b); }
 
 // y and the gradients of sum(y · dy) in the tensors of `in`.
 std::vector<Tensor> run(const std::function<Tensor(const std::vector<Tensor>&)>& f,
@@ -80,8 +80,8 @@ TEST_CASE("under medium, a product is that of the rounded operands", "[medium]")
     const Float32MatmulPrecision medium("medium");
     const auto found = gradients(x, w, dy);
     for (std::size_t i = 0; i < found.size(); ++i) {
-        CHECK(distance(found[i], expected[i]) < 1e-6 * 257 * largest(expected[i]));
-        CHECK(distance(full[i], expected[i]) > 1e-3 * largest(expected[i]));  // and not that of the others
+        CHECK(gap(found[i], expected[i]) < 1e-6 * 257 * largest(expected[i]));
+        CHECK(gap(full[i], expected[i]) > 1e-3 * largest(expected[i]));  // and not that of the others
         CHECK(found[i].dtype() == float32);
     }
     CHECK(counter.count() == 3 * 130 * 90 * 257);
@@ -95,12 +95,12 @@ TEST_CASE("under medium, prompts and single rows agree, and so do transposed and
     const Float32MatmulPrecision medium("medium");
     const Tensor all = linear(x, w);
     for (std::int64_t i = 0; i < 9; ++i)
-        CHECK(distance(linear(x.slice(0, i, i + 1), w), all.slice(0, i, i + 1)) < 1e-5 * largest(all));
-    CHECK(distance(matmul(x, w.T()), all) < 1e-5 * largest(all));
-    CHECK(distance(matmul(x.T().contiguous().T(), w.T().contiguous()), all) < 1e-5 * largest(all));
+        CHECK(gap(linear(x.slice(0, i, i + 1), w), all.slice(0, i, i + 1)) < 1e-5 * largest(all));
+    CHECK(gap(matmul(x, w.T()), all) < 1e-5 * largest(all));
+    CHECK(gap(matmul(x.T().contiguous().T(), w.T().contiguous()), all) < 1e-5 * largest(all));
     const Tensor wide = randn({18, 160}, rng), gaps = wide.slice(1, 0, 80);
-    CHECK(distance(linear(gaps, w), linear(gaps.contiguous(), w)) == 0);
-    CHECK(distance(matmul(x.slice(0, 0, 1).expand({5, 80}), w.T()), all.slice(0, 0, 1).expand({5, 70})) <
+    CHECK(gap(linear(gaps, w), linear(gaps.contiguous(), w)) == 0);
+    CHECK(gap(matmul(x.slice(0, 0, 1).expand({5, 80}), w.T()), all.slice(0, 0, 1).expand({5, 70})) <
           1e-5 * largest(all));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE(
         const Threads threads(n);
         const auto found = all();
         for (std::size_t i = 0; i < found.size(); ++i) {
-            const double error = distance(found[i], exact[i]) / largest(exact[i]);
+            const double error = gap(found[i], exact[i]) / largest(exact[i]);
             CHECK(error < 0.02);
             CHECK(error > 1e-4);
             if (!first.empty()) CHECK(same_bits(found[i], first[i]));
@@ -138,7 +138,7 @@ TEST_CASE(
         const Composed composed(!plain);
         const auto found = all();
         for (std::size_t i = 0; i < found.size(); ++i)
-            CHECK(distance(found[i], first[i]) < 0.02 * largest(first[i]));
+            CHECK(gap(found[i], first[i]) < 0.02 * largest(first[i]));
     }
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("a weight's rounded copy is made once, and again when the weight has c
     CHECK(first - second == 64 * 64 * 2);
     const Tensor before = linear(x, w);
     w.fill_(0.5);
-    CHECK(distance(linear(x, w), before) > 0.1);
+    CHECK(gap(linear(x, w), before) > 0.1);
     CHECK(same_bits(linear(x, w), linear(x, w.clone())));
     CHECK(same_bits(linear(x, w.slice(0, 0, 32)), linear(x, w).slice(1, 0, 32)));
     std::vector<float> outside(64 * 64, 1.0F);  // memory that changes behind Weft's back
@@ -246,12 +246,12 @@ TEST_CASE("under medium, a weight that is stored in bfloat16 is an operand as it
         const Float32MatmulPrecision medium("medium");
         const auto [near_y, near_dx] = run();
         CHECK(counter.count_bfloat16() == 2 * rows * 48 * 40);
-        CHECK(distance(near_y, y) < 0.01 * largest(y));
-        CHECK(distance(near_dx, dx) < 0.01 * largest(dx));
+        CHECK(gap(near_y, y) < 0.01 * largest(y));
+        CHECK(gap(near_dx, dx) < 0.01 * largest(dx));
         const Composed composed;
         const auto [slow_y, slow_dx] = run();
-        CHECK(distance(near_y, slow_y) < 1e-5 * largest(y));
-        CHECK(distance(near_dx, slow_dx) < 1e-5 * largest(dx));
+        CHECK(gap(near_y, slow_y) < 1e-5 * largest(y));
+        CHECK(gap(near_dx, slow_dx) < 1e-5 * largest(dx));
     }
 }
 
@@ -291,8 +291,8 @@ TEST_CASE("forward and backward may run in different precisions, each in its own
                 Rng draws(13);
                 const Float32MatmulPrecision backward(precisions[!medium_first]);
                 (y * whole(y.shape(), draws)).sum().backward();
-                CHECK(distance(y, expected[0]) < 0.02 * largest(expected[0]));
+                CHECK(gap(y, expected[0]) < 0.02 * largest(expected[0]));
                 for (std::size_t i = 0; i < leaves.size(); ++i)
-                    CHECK(distance(leaves[i].grad(), expected[i + 1]) < 0.02 * largest(expected[i + 1]));
+                    CHECK(gap(leaves[i].grad(), expected[i + 1]) < 0.02 * largest(expected[i + 1]));
             }
 }
