@@ -105,10 +105,7 @@ docs: docs-packages  ## the book and the reference as a site, in build/site
 test-browser: browser-packages configure  ## every page of the site, and a training's report, in a real browser
 	$(build) train_gpt page_model
 	$(MAKE) docs
-	@run() { /usr/bin/python3 tests/browser/run.py "$$@"; }; \
-	if [ -n "$(ARGS)" ]; then run $(BUILD) $(ARGS); exit; fi; \
-	run --half site $(BUILD) >build/browser.log 2>&1 & site=$$!; \
-	run --half report $(BUILD); report=$$?; wait $$site; site=$$?; cat build/browser.log; exit $$((report + site))
+	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 errors: configure  ## the messages on docs/errors.md written anew from the sources
 	$(build) weft_tests
 	WEFT_WRITE_ERRORS=1 $(BUILD)/tests/weft_tests "[errors]"

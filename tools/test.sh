@@ -13,5 +13,5 @@ fi
 tools/build.sh "$cmake" "$build"
 ctest=ctest
 case $cmake in /*) ctest=$(dirname "$cmake")/ctest ;; esac
-"$ctest" --test-dir "$build" --no-tests=error --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)"
+"$ctest" --test-dir "$build" --no-tests=error --output-on-failure --parallel $(($(getconf _NPROCESSORS_ONLN) + 1))
 grep -hE '^(All tests passed|test cases:|assertions:|Skipped:)' "$build/Testing/Temporary/LastTest.log"

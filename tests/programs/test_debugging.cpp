@@ -94,13 +94,14 @@ TEST_CASE("train_gpt --profile prints the tables of its steps and writes their t
         CHECK(result.code == 0);
         CHECK(contains(result.output, "\noperation "));
         CHECK(contains(result.output, "\noutside operations "));
-        CHECK(contains(result.output, "\nGPT.blocks[0] "));
+        CHECK(contains(result.output, "\nmodule "));
         CHECK(contains(result.output, "\nwrote " + path + "\n"));
         const std::string trace = io::load_text(path), name = "\"name\": \"optimizer.step\"";
         int updates = 0;
         for (std::size_t at = 0; (at = trace.find(name, at)) != std::string::npos; ++at) ++updates;
         CHECK(updates == (steps == 4 ? 3 : 10));
         CHECK(contains(trace, "\"name\": \"linear, backward\""));
+        CHECK(contains(trace, "\"name\": \"GPT.blocks[0]\""));  // in the table only if it takes a hundredth of the time
         CHECK_FALSE(contains(result.output, "--profile="));  // not in the command that continues
     }
 }

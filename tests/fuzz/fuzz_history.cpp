@@ -1,6 +1,0 @@
-#include "fuzz.h"
-#include "training_readers.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    return fuzz::run(fuzz::history, data, size);
-}

@@ -1,5 +1,0 @@
-#include "fuzz.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    return fuzz::run(fuzz::report, data, size);
-}
