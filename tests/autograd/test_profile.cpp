@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "catch.h"
-#include "scratch.h"
+#include "environment.h"
 #include "table/op_table.h"
-#include "threads.h"
 #include "weft/base/table.h"
 #include "weft/weft.h"
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "catch.h"
-#include "threads.h"
+#include "environment.h"
 #include "weft/autograd/trace.h"
 #include "weft/weft.h"
 

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "catch.h"
+#include "environment.h"
 #include "gguf_writer.h"
 #include "places.h"
 #include "programs.h"
-#include "scratch.h"
 #include "source.h"
 #include "weft/autograd/raw.h"
 #include "weft/weft.h"
-#include "written.h"
 
 namespace example {
 

@@ -9,7 +9,6 @@
 #include "environment.h"
 #include "programs.h"
 #include "refusal.h"
-#include "threads.h"
 #include "weft/training.h"
 
 using namespace weft;

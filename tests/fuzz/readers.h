@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "environment.h"
 #include "gguf_writer.h"
 #include "report/content.h"
-#include "scratch.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"

@@ -15,8 +15,8 @@
 #include <fstream>
 #include <map>
 
+#include "environment.h"
 #include "growth.h"
-#include "scratch.h"
 
 using namespace growth;
 

@@ -1,9 +1,9 @@
 #include <cmath>
 
+#include "environment.h"
 #include "gguf_writer.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,7 +1,7 @@
 // Files that are no GGUF files, or break the format: each is refused by what is wrong with it.
+#include "environment.h"
 #include "gguf_writer.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

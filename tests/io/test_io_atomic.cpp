@@ -10,9 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "environment.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "small_disk.h"
 #include "weft/core.h"
 #include "weft/io/atomic_file.h"
 #include "weft/io/files.h"

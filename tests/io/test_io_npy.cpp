@@ -2,10 +2,10 @@
 #include <bit>
 #include <fstream>
 
+#include "environment.h"
 #include "golden/golden.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/core.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"

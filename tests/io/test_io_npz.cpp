@@ -2,11 +2,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "environment.h"
 #include "golden/golden.h"
 #include "io/zip.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/core.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"

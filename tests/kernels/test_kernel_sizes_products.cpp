@@ -2,10 +2,10 @@
 // ranks, products and memory.
 #include <cstring>
 
+#include "environment.h"
 #include "kernel_sizes.h"
 #include "kernels/fast/gemm.h"
 #include "kernels/fast/sizes.h"
-#include "sanitized.h"
 
 using namespace weft;
 using namespace weft::kernels::fast;

@@ -6,8 +6,8 @@
 
 #include "attention_forms.h"
 #include "catch.h"
+#include "environment.h"
 #include "tensor/array.h"
-#include "threads.h"
 #include "weft/autograd/raw.h"
 #include "weft/weft.h"
 

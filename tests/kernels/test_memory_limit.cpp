@@ -1,7 +1,7 @@
 // Programs whose memory is limited, as docs/installing.md says to start them. OpenBLAS asks for buffers of 128
 // MiB, and for ever; oneDNN writes code where it was refused the memory.
+#include "environment.h"
 #include "programs.h"
-#include "sanitized.h"
 
 #ifdef WEFT_PROGRAMS
 

@@ -18,8 +18,6 @@
 #include "kernels/fast/gemm.h"
 #include "kernels/threads/parallel.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "threads.h"
 #include "weft/weft.h"
 
 using namespace weft;

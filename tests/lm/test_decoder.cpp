@@ -5,9 +5,9 @@
 #include <functional>
 #include <sstream>
 
+#include "environment.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "source.h"
 
 using namespace weft;

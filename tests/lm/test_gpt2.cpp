@@ -2,10 +2,10 @@
 // gradients and continuations.
 #include <filesystem>
 
+#include "environment.h"
 #include "golden/golden.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -2,10 +2,10 @@
 // handle is that GPT. B batch, T tokens, V vocabulary, C width.
 #include <tuple>
 
+#include "environment.h"
 #include "programs.h"
 #include "refusal.h"
 #include "report_reader.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -3,10 +3,9 @@
 #include <cmath>
 
 #include "catch.h"
+#include "environment.h"
 #include "gguf_writer.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "skipped.h"
 #include "source.h"
 
 using namespace weft;

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "environment.h"
 #include "gguf_writer.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "source.h"
 
 using namespace weft;

@@ -1,13 +1,35 @@
 // The key/value cache: decoding in any steps gives what the pass over the whole sequence gives.
 #include "refusal.h"
 #include "source.h"
-#include "splits.h"
 
 using namespace weft;
 using source::difference;
 using source::random;
 
 namespace {
+
+using Steps = std::vector<std::int64_t>;  // how many tokens each part has
+
+// Every way to write n as a sum of positive numbers in order: 2ⁿ⁻¹ of them.
+std::vector<Steps> all_splits(std::int64_t n) {
+    std::vector<Steps> all;
+    for (unsigned cuts = 0; cuts < 1U << (n - 1); ++cuts) {
+        Steps steps{1};
+        for (std::int64_t t = 0; t + 1 < n; ++t)
+            if (cuts >> t & 1U)
+                steps.push_back(1);
+            else
+                ++steps.back();
+        all.push_back(steps);
+    }
+    return all;
+}
+
+std::string name_of(const Steps& steps) {
+    std::string name;
+    for (const std::int64_t n : steps) name += std::to_string(n) + " ";
+    return name;
+}
 
 constexpr std::int64_t B = 2, T = 7, C = 12, H = 6;
 

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <map>
 
+#include "environment.h"
 #include "golden/golden.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

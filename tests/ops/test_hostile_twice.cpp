@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "catch.h"
+#include "environment.h"
 #include "op_table.h"
-#include "sanitized.h"
 
 using namespace weft;
 

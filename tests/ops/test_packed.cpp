@@ -4,10 +4,10 @@
 #include <set>
 
 #include "catch.h"
+#include "environment.h"
 #include "op_table.h"
 #include "refusal.h"
 #include "source.h"
-#include "threads.h"
 
 using namespace weft;
 using source::random;

@@ -6,7 +6,7 @@
 
 #include "attention_cases.h"
 #include "catch.h"
-#include "sanitized.h"
+#include "environment.h"
 
 using namespace source;
 

@@ -3,11 +3,10 @@
 #include <fstream>
 #include <regex>
 
+#include "catch.h"
+#include "environment.h"
 #include "markdown.h"
 #include "programs.h"
-#include "sanitized.h"
-#include "scratch.h"
-#include "skipped.h"
 
 #ifdef WEFT_PROGRAMS
 
@@ -101,7 +100,8 @@ TEST_CASE("train_gpt --profile prints the tables of its steps and writes their t
         for (std::size_t at = 0; (at = trace.find(name, at)) != std::string::npos; ++at) ++updates;
         CHECK(updates == (steps == 4 ? 3 : 10));
         CHECK(contains(trace, "\"name\": \"linear, backward\""));
-        CHECK(contains(trace, "\"name\": \"GPT.blocks[0]\""));  // in the table only if it takes a hundredth of the time
+        CHECK(contains(
+            trace, "\"name\": \"GPT.blocks[0]\""));  // in the table only if it takes a hundredth of the time
         CHECK_FALSE(contains(result.output, "--profile="));  // not in the command that continues
     }
 }

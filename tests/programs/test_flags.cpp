@@ -3,9 +3,9 @@
 #include <regex>
 #include <set>
 
+#include "environment.h"
 #include "places.h"
 #include "programs.h"
-#include "sanitized.h"
 
 #ifdef WEFT_PROGRAMS
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <thread>
 
+#include "environment.h"
 #include "programs.h"
-#include "sanitized.h"
 #include "weft/weft.h"
 
 #ifdef WEFT_PROGRAMS

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "catch.h"
+#include "environment.h"
 #include "random/program.h"
-#include "sanitized.h"
 
 using namespace random_programs;
 

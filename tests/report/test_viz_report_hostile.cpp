@@ -1,9 +1,9 @@
 // A report's page that was changed: it is refused by what is wrong with it, or goes on like any other.
 #include <limits>
 
+#include "environment.h"
 #include "refusal.h"
 #include "report_reader.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "catch.h"
+#include "environment.h"
 #include "report_reader.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,7 +1,7 @@
 // The report's page: what a user's text may do to it, its size, the file, and going on with one.
+#include "environment.h"
 #include "refusal.h"
 #include "report_reader.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,9 +1,9 @@
 // What a report says about runs: facts, how far the run is, and the losses of other runs.
 #include <limits>
 
+#include "environment.h"
 #include "refusal.h"
 #include "report_reader.h"
-#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,16 +1,54 @@
-// The environment of the programs that a test runs.
+// What a test runs in: its time, folders, variables, threads, and what it writes.
 #pragma once
 
 #include <stdlib.h>
-
+#include <sys/resource.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
-#include "weft/io/safetensors.h"
+#include "weft/kernels/threads.h"
+
+// How much time the tests have: under AddressSanitizer, which takes ten times as long, and terabytes of
+// addresses, and in `make check-all`, which sets WEFT_LONG.
+#ifdef WEFT_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+// Whether random cases and kills are as many as a night has time for.
+inline bool long_run() { return std::getenv("WEFT_LONG") != nullptr; }
+
+// A folder of a test's own, gone with the test.
+class Scratch {
+public:
+    Scratch() {
+        std::string name = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for a test: " + name);
+        folder_ = name;
+    }
+    ~Scratch() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    const std::filesystem::path& folder() const { return folder_; }
+    friend std::filesystem::path operator/(const Scratch& scratch, const std::string& name) {
+        return scratch.folder_ / name;
+    }
+
+private:
+    std::filesystem::path folder_;
+};
 
 // Gives a variable of the environment another value, and restores the old one at the end.
 class Environment {
@@ -55,3 +93,50 @@ inline void write_program(const std::filesystem::path& path, const std::string& 
     weft::io::save_text(path, "#!/bin/sh\n" + script);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
 }
+
+// The number of threads, for as long as a test needs another.
+struct Threads {  // puts the number back
+    explicit Threads(int n) : before(weft::get_num_threads()) { weft::set_num_threads(n); }
+    ~Threads() { weft::set_num_threads(before); }
+    const int before;
+};
+
+// What a call writes to standard output or error.
+// stream: STDOUT_FILENO or STDERR_FILENO.
+template <class F>
+std::string written_to(int stream, const F& f) {
+    std::FILE* const file = std::tmpfile();
+    std::fflush(stdout);
+    const int before = ::dup(stream);
+    ::dup2(::fileno(file), stream);
+    f();
+    std::fflush(stdout);
+    ::dup2(before, stream);
+    ::close(before);
+    std::rewind(file);
+    std::string written(10000, '\0');
+    written.resize(std::fread(written.data(), 1, written.size(), file));
+    std::fclose(file);
+    return written;
+}
+
+// A disk that is full, for the tests of failed writes.
+// While it lives no file may grow beyond `bytes`.
+class SmallDisk {
+public:
+    explicit SmallDisk(rlim_t bytes = 1) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit small{bytes, before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~SmallDisk() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
+};

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "scratch.h"
+#include "environment.h"
 #include "weft/autograd/raw.h"
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"

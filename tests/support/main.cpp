@@ -20,10 +20,10 @@ constexpr auto no_match = Catch::WarnAbout::NoTests;
 #include <string>
 #include <typeinfo>
 
+#include "catch.h"
 #include "environment.h"
 #include "messages.h"
 #include "refusal.h"
-#include "skipped.h"
 
 // Under AddressSanitizer an allocation that is too large is refused as it is without: by std::bad_alloc, which
 // is tested.

@@ -23,8 +23,6 @@
 #include "catch.h"
 #include "environment.h"
 #include "places.h"
-#include "scratch.h"
-#include "skipped.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"

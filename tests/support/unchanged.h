@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "environment.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "small_disk.h"
 #include "weft/weft.h"
 
 namespace unchanged {

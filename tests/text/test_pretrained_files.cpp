@@ -1,9 +1,9 @@
 // What PreTrainedTokenizer refuses, by name.
 #include "catch.h"
+#include "environment.h"
 #include "gguf_json.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/io/files.h"
 #include "weft/text/tokenizer.h"
 

@@ -2,11 +2,11 @@
 // (tests/golden/make_tokenizer_golden.py).
 #include <cstdlib>
 
+#include "catch.h"
+#include "environment.h"
 #include "gguf_json.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "skipped.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
 #include "weft/text/tokenizer.h"

@@ -1,9 +1,9 @@
 // Tokenisers against transformers' (tests/golden/make_gpt2_golden.py), and there and back.
 #include <nlohmann/json.hpp>
 
+#include "environment.h"
 #include "places.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "text/byte_pairs.h"
 #include "text/pattern.h"
 #include "weft/base/numbers.h"

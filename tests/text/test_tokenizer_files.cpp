@@ -2,8 +2,8 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "environment.h"
 #include "places.h"
-#include "scratch.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"

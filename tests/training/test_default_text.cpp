@@ -6,9 +6,9 @@
 
 #include "../examples/default_text.h"
 #include "catch.h"
+#include "environment.h"
 #include "markdown.h"
 #include "places.h"
-#include "scratch.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"

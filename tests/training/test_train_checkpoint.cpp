@@ -1,6 +1,6 @@
 // A checkpoint holds what a resumed run needs for the same bits, the default generator too.
 #include "catch.h"
-#include "scratch.h"
+#include "environment.h"
 #include "weft/weft.h"
 
 using namespace weft;

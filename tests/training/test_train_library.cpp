@@ -4,10 +4,9 @@
 #include <csignal>
 #include <set>
 
+#include "environment.h"
 #include "refusal.h"
-#include "scratch.h"
 #include "weft/weft.h"
-#include "written.h"
 
 using namespace weft;
 namespace fs = std::filesystem;

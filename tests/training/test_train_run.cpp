@@ -2,13 +2,11 @@
 #include <cmath>
 #include <csignal>
 
+#include "environment.h"
 #include "programs.h"
 #include "refusal.h"
 #include "report_reader.h"
-#include "scratch.h"
-#include "small_disk.h"
 #include "weft/weft.h"
-#include "written.h"
 
 using namespace weft;
 namespace fs = std::filesystem;

@@ -4,10 +4,9 @@
 #include <regex>
 #include <sstream>
 
+#include "catch.h"
 #include "environment.h"
 #include "refusal.h"
-#include "scratch.h"
-#include "skipped.h"
 #include "weft/weft.h"
 
 using namespace weft;
