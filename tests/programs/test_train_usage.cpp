@@ -28,7 +28,6 @@ struct Trained {
         REQUIRE(run(tiny + text + in(scratch) + "--steps 2 --max_new_tokens 0").code == 0);
     }
     fs::path model() const { return scratch / "model.safetensors"; }
-    std::string setting(const std::string& name) const { return io::load_safetensors(model()).meta(name); }
 };
 
 // The refusal is one line, whole, with nothing before or after.
