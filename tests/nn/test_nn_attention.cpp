@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t B = 2, T = 5, C = 12, H = 3;
 
-double distance(const Tensor& a, const Tensor& b) { return max(abs(a.detach() - b.detach())).item(); }
+double gap(const Tensor& a, const Tensor& b) { return max(abs(a.detach() - b.detach())).item(); }
 
 Tensor input(std::uint64_t seed = 9, const Shape& shape = {B, T, C}) {
     Rng rng(seed);
@@ -82,8 +82,7 @@ TEST_CASE("token i of causal attention depends on the tokens up to i alone, to t
             for (std::int64_t t = 0; t < seen; ++t) CHECK(row(changed, b, t) == row(y, b, t));
             CHECK(row(changed, b, seen) != row(y, b, seen));
         }
-        CHECK(distance(attention(x.slice(1, 0, seen)), y.slice(1, 0, seen)) <
-              1e-14);  // the pass over the prefix
+        CHECK(gap(attention(x.slice(1, 0, seen)), y.slice(1, 0, seen)) < 1e-14);  // the pass over the prefix
     }
 }
 
@@ -102,10 +101,10 @@ TEST_CASE("MultiHeadAttention's dropout acts in training only", "[nn][attention]
     auto attention = in_double(nn::MultiHeadAttention(C, H, rng, {.dropout = 0.5}));
     const auto without = in_double(nn::MultiHeadAttention(C, H, same));
     const Tensor x = input(), plain = without(x);
-    CHECK(distance(attention(x), plain) > 1e-3);
-    CHECK(distance(attention(x), attention(x)) > 1e-3);
+    CHECK(gap(attention(x), plain) > 1e-3);
+    CHECK(gap(attention(x), attention(x)) > 1e-3);
     attention.eval();
-    CHECK(distance(attention(x), plain) < 1e-14);
+    CHECK(gap(attention(x), plain) < 1e-14);
 }
 
 TEST_CASE("attention dropout acts on the weights in training only", "[nn][attention]") {
@@ -168,10 +167,10 @@ TEST_CASE("converted states of grouped heads and widths of their own give the sa
     separate.fused = false;
     nn::MultiHeadAttention a(8, 4, rng, fused), b(8, 4, rng, separate);
     const Tensor x = randn({2, 5, 8}, rng), y = randn({2, 6, 8}, rng);
-    CHECK(distance(a(x), b(x)) > 1e-2);
+    CHECK(gap(a(x), b(x)) > 1e-2);
     b.load_state_dict(nn::separate_state(a.state_dict(), {4 * 3, 2 * 3, 2 * 5}));
-    CHECK(distance(a(x), b(x)) < 1e-6);
-    CHECK(distance(a(x, y, y), b(x, y, y)) < 1e-6);
+    CHECK(gap(a(x), b(x)) < 1e-6);
+    CHECK(gap(a(x, y, y), b(x, y, y)) < 1e-6);
     nn::MultiHeadAttention c(8, 4, rng, fused);
     c.load_state_dict(nn::fused_state(b.state_dict()));
     CHECK(same_bits(c(x), a(x)));
