@@ -1,6 +1,7 @@
-"""The site that `make docs` builds: every page of it at a desk's width, and at a phone's all but most of the reference."""
+"""The site that `make docs` builds: its pages at a desk's width and at a phone's, and of those that are made alike some."""
 import functools
 import html.parser
+import os
 import pathlib
 import sys
 import unittest
@@ -49,16 +50,17 @@ return [document.scrollingElement.scrollWidth,
 """
 
 
-class Names(html.parser.HTMLParser):
-    """The anchors of a page."""
+class Read(html.parser.HTMLParser):
+    """A page as it is written: its anchors, and where its links lead."""
 
     def __init__(self, path):
         super().__init__()
-        self.found = set()
+        self.found, self.links, self.base = set(), set(), path.as_uri()
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         self.found.update(value for name, value in attributes if name == "id" or (tag == "a" and name == "name"))
+        self.links.update(urllib.parse.urljoin(self.base, value) for name, value in attributes if tag == "a" and name == "href")
 
 
 class SiteTest(unittest.TestCase):
@@ -71,27 +73,31 @@ class SiteTest(unittest.TestCase):
 
     @classmethod
     @functools.cache
-    def names(cls, path):
-        return Names(path).found
+    def read(cls, path):
+        return Read(path)
 
-    def is_seen_on_a_phone(self, number, here):
-        """Every page, but of the sources and of the reference, which are all made alike, every tenth."""
-        return here.parts[0] not in ["api", "source"] or number % 10 == 0
+    def is_one_of_many(self, number, here):
+        """Of the sources and of the reference, whose pages are all made alike, every tenth is looked at at both widths, and a
+        source besides only where WEFT_LONG is set."""
+        return here.parts[0] in ["api", "source"] and number % 10 != 0
 
     def resize(self, width, height):
         self.browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
         self.browser.settle()
 
+    @staticmethod
+    def path_of(link):
+        return pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(link).path))
+
     @functools.cache
     def fault_of(self, link):
         """What is wrong with a link to a page of the site, or None."""
-        parts = urllib.parse.urlsplit(link)
-        path = pathlib.Path(urllib.parse.unquote(parts.path))
+        parts, path = urllib.parse.urlsplit(link), self.path_of(link)
         if not path.is_file() or self.site not in path.parents:
             return f"{link}: no such page"
         anchor = urllib.parse.unquote(parts.fragment)
-        if anchor and path.suffix == ".html" and anchor not in self.names(path):
+        if anchor and path.suffix == ".html" and anchor not in self.read(path).found:
             return f"{link}: no such anchor"
         return None
 
@@ -99,9 +105,15 @@ class SiteTest(unittest.TestCase):
         pages = sorted(set(self.site.rglob("*.html")) - {self.site / "report.html"})  # which has tests of its own
         reached, outside, faults = {self.site / "index.html", self.site / "search.html"}, set(), []
         links = pictures = formulas = 0
-        sizes, twice = [], 0
+        sizes, once, twice = [], 0, 0
         for number, page in enumerate(pages):
             here = page.relative_to(self.site)
+            if here.parts[0] == "source" and self.is_one_of_many(number, here) and "WEFT_LONG" not in os.environ:
+                inside = [link for link in sorted(self.read(page).links) if link.startswith("file:")]
+                faults += [f"{here}: {fault}" for fault in filter(None, map(self.fault_of, inside))]
+                reached.update(map(self.path_of, inside))
+                links += len(inside)
+                continue
             if sizes != [DESKTOP]:
                 self.browser.emulate(**DESKTOP)
             self.browser.visit(page)
@@ -112,7 +124,7 @@ class SiteTest(unittest.TestCase):
             for link in sorted(set(seen["links"])):
                 if link.startswith("file:"):
                     wrong += filter(None, [self.fault_of(link)])
-                    reached.add(pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(link).path)))
+                    reached.add(self.path_of(link))
                 else:
                     outside.add(link)
             for what in ["pictures", "signs", "nameless", "unfinished", "raw"]:
@@ -121,8 +133,8 @@ class SiteTest(unittest.TestCase):
                 wrong.append(f"described as {seen['description']!r}, with the picture {seen['preview']!r}")
             if seen["headings"] != 1 or not seen["title"]:
                 wrong.append(f"{seen['headings']} headings of the first rank, title {seen['title']!r}")
-            sizes = [DESKTOP, PHONE] if self.is_seen_on_a_phone(number, here) else [DESKTOP]
-            twice += len(sizes) - 1
+            sizes = [DESKTOP] if self.is_one_of_many(number, here) else [DESKTOP, PHONE]
+            once, twice = once + 1, twice + len(sizes) - 1
             for size in sizes:
                 if size is not DESKTOP:
                     self.resize(**size)
@@ -134,7 +146,7 @@ class SiteTest(unittest.TestCase):
             pictures += seen["pictureCount"]
             formulas += seen["formulas"]
         faults += [f"{page.relative_to(self.site)}: no page leads there" for page in pages if page not in reached]
-        print(f"\n{len(pages)} pages visited, {twice} of them at two widths: {links} links, {pictures} pictures, {formulas} formulas; "
+        print(f"\n{len(pages)} pages, {once} of them looked at, {twice} at two widths: {links} links, {pictures} pictures, {formulas} formulas; "
               f"{len(outside)} addresses outside, not visited:", *sorted(outside), sep="\n    ", flush=True)
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
         self.assertGreater(pictures, 60)
