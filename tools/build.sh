@@ -21,7 +21,9 @@ show() {
         if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ Building ]]; then
             done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
             text="building $what: $done of $all steps, $((SECONDS - begin)) s"
-            [ "$done" -gt 2 ] && text+=", about $(((SECONDS - begin) * (all - done) / done)) s to go"
+            if [ "$done" -gt 2 ]; then # the first steps take longest: half of the time passes with a third of them
+                text+=", about $(awk "BEGIN { part = ($done / $all) ^ 0.6; print int(($SECONDS - $begin) * (1 - part) / part) }") s to go"
+            fi
             if [ -n "$terminal" ]; then
                 printf '\r%-*.*s' $((width - 1)) $((width - 1)) "$text" && on=1
             elif [ $((SECONDS - shown)) -ge 30 ]; then

@@ -216,6 +216,8 @@ TEST_CASE("safetensors: a header that is not the format's is refused", "[fault][
     CHECK(contains(refusal(file_of("{\"x\":[]}")), "tensor \"x\": its entry must have"));
     CHECK(
         contains(refusal(file_of("{\"x\":{\"dtype\":\"F32\",\"shape\":[1]}}", "1234")), "its entry must have"));
+    const std::string more_keys = "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"rank\":1}}";
+    CHECK(contains(refusal(file_of(more_keys, "1234")), "and nothing else"));
     CHECK(contains(refusal(file_of("{" + entry("x", "F8_E4M3", "[2]", "[0,2]") + "}", "12")),
                    "its type is \"F8_E4M3\"; F32, F64, F16, BF16, I64 and BOOL are read"));
     CHECK(contains(refusal(file_of("{" + entry("x", "BF16", "[3]", "[0,4]") + "}", "1234")),
