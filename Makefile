@@ -104,7 +104,7 @@ docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
 test-browser: browser-packages configure  ## every page of the site, and a training's report, in a real browser
 	$(build) train_gpt page_model
-	$(MAKE) docs
+	$(if $(ARGS),$(MAKE) docs)
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 errors: configure  ## the messages on docs/errors.md written anew from the sources
 	$(build) weft_tests

@@ -5,7 +5,7 @@ the run measured.
 
 BUILD holds examples/train_gpt and tests/page_model, and the site is in build/site, where `make docs` puts it. With --pictures pages are
 photographed, at both widths and in both colours. NAMEs are parts of the names of the tests to run: SiteTest, say. Without
-them two browsers share the tests. `make test-browser` installs what this needs, and calls it."""
+them the site is made and two browsers share the tests. `make test-browser` installs what this needs, and calls it."""
 import argparse
 import pathlib
 import shutil
@@ -30,11 +30,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def both_halves(build):
-    """Everything, in two browsers beside each other; the output of the site's comes at the end."""
+    """Everything, in two browsers beside each other. The report's begins while the site is still being built, and its output comes
+    at the end."""
     command = [sys.executable, __file__, str(build), "--half"]
     with tempfile.TemporaryFile("w+") as said:
-        site = subprocess.Popen([*command, "site"], stdout=said, stderr=subprocess.STDOUT)
-        failed = [subprocess.call([*command, "report"]), site.wait()]
+        report = subprocess.Popen([*command, "report"], stdout=said, stderr=subprocess.STDOUT)
+        site = subprocess.call(["make", "docs"], cwd=ROOT) or subprocess.call([*command, "site"])
+        failed = [site, report.wait()]
         said.seek(0)
         sys.stdout.write(said.read())
     return int(any(failed))
