@@ -93,7 +93,7 @@ void check_matrix(const Case& c, const Mask& mask) {
     CHECK(all_same(everything(c, mask), everything(c, matrix)));
 }
 
-const std::vector<Case> cases{{2, 2, 1, 7, 9},
+const std::vector<Case> cases{{2, 4, 2, 7, 9, float64, false, true, 0.1},
                               {1, 1, 1, 150, 601, float32},
                               {2, 2, 2, 300, 300, float64, true},
                               {1, 2, 1, 520, 520, float32, true, true, 0.2},
