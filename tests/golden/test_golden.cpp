@@ -6,7 +6,6 @@
 
 #include "catch.h"
 #include "golden/golden.h"
-#include "weft/core.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,5 +1,5 @@
-// Bad inputs in every form of multi-head attention: what a mask hides, and values at the edges.
-// Bad inputs in every form of multi-head attention: what is refused, and the messages that say so.
+// Bad inputs in every form of multi-head attention: what a mask hides, values at the edges, and what is refused
+// by which message.
 #include <cmath>
 #include <type_traits>
 

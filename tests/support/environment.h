@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
