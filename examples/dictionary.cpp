@@ -577,6 +577,7 @@ void of_jax() {
     same(hessian(cubed, w), {{6, 0, 0}, {0, 12, 0}, {0, 0, 18}});
     const auto doubled = [](const Saved&, const Tensor& dy) { return Grads{dy + dy}; };
     same(record_symmetric("doubled", v64 + v64, {w}, {}, doubled), {2, 4, 6});
+    same(grad({sum(record("doubled", v64 + v64, {w}, {}, once_differentiable(doubled)))}, {w})[0], {2, 2, 2});
 
     nn::Linear layer(3, 4);
     shaped(layer(x), {2, 4});

@@ -321,6 +321,20 @@ Tensor forgetful_cube(const Tensor& x) {
     });
 }
 
+// y = x³, with a gradient rule that loops over elements.
+Tensor looped_cube(const Tensor& x) {
+    Tensor y;
+    {
+        const NoGrad off;
+        y = x * x * x;
+    }
+    return record("looped_cube", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+        std::vector<double> slope = saved[0].to_vector<double>();
+        for (double& v : slope) v = 3 * v * v;
+        return Grads{from_vector(slope, dy.shape()) * dy};
+    });
+}
+
 void without_create_graph() {
     Tensor w = tensor({1.0, 2.0}, float64).requires_grad_();
     Tensor g = grad({cubic(w)}, {w})[0];  // create_graph is missing
@@ -339,6 +353,11 @@ void forgotten() {
     std::cout << "gradcheck: " << (once ? "passed" : "failed") << "\n";
     std::cout << "gradgradcheck: " << (twice ? "passed" : "failed") << "\n";
     std::cout << twice.message.substr(0, twice.message.find(": expected")) << "\n";
+    try {
+        (void)hessian([](const Tensor& x) { return sum(looped_cube(x)); }, x);
+    } catch (const GraphError& error) {
+        std::cout << error.what() << "\n";
+    }
 }
 
 // ---- figures

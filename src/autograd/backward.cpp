@@ -55,6 +55,26 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
     });
 }
 
+// Takes dy out of the graph of what a rule made of it, and so all that depends on no other variable.
+void take_out(const Tensor& dy, Grads& gradients) {
+    std::set<const Node*> out{dy.impl().node.get()};
+    const auto is_out = [&](const std::shared_ptr<Node>& node) { return out.count(node.get()) > 0; };
+    std::vector<Node*> made;
+    for (const Tensor& g : gradients)
+        if (g.defined()) made.push_back(g.impl().node.get());
+    for (const auto& [number, node] : ancestors(made, dy.impl().node->number + 1)) {  // inputs come first
+        if (node->is_leaf) continue;
+        for (auto& input : node->inputs)
+            if (is_out(input)) input = nullptr;
+        for (SavedTensor& saved : node->saved)
+            if (is_out(saved.node)) saved.node = nullptr;
+        if (std::ranges::none_of(node->inputs, [](const auto& input) { return input != nullptr; }))
+            out.insert(node);
+    }
+    for (Tensor& g : gradients)
+        if (g.defined() && is_out(g.impl().node)) g = without_node(g);
+}
+
 class Backward {
 public:
     Backward(bool retain_graph, bool create_graph)
@@ -161,6 +181,18 @@ private:
         }
     }
 
+    // The gradients by a rule that will be differentiated: it gets dy as a variable, on which they must depend.
+    Grads differentiable(Node& node, const Tensor& gradient) const {
+        const TensorImpl& given = gradient.impl();
+        const Tensor dy = variable_of(given.array, given.node, given.tangents);
+        Grads gradients = node.vjp(node.unpack(true), dy);
+        for (std::size_t i = 0; i < std::min(gradients.size(), node.inputs.size()); ++i)
+            if (gradients[i].defined() && needs(node.inputs[i]))
+                depends_on_dy(node.operation, "create_graph", gradients[i], dy);
+        if (!given.node) take_out(dy, gradients);
+        return gradients;
+    }
+
     void visit(Pending next) {
         Node& node = *next.node;
         Tensor& gradient = next.gradient;
@@ -191,7 +223,8 @@ private:
         Grads gradients = [&] {
             const NoTrace no_trace;  // its operations are not part of the run being traced
             const Profile::Rule here(node.operation, node.number);
-            return node.vjp(node.unpack(create_), gradient);
+            const Scoped<const char*> differentiated(differentiated_rule, create_ ? node.operation : nullptr);
+            return create_ ? differentiable(node, gradient) : node.vjp(node.unpack(false), gradient);
         }();
         check_count(node.operation, gradients.size(), node.inputs.size());
         if (!retain_) node.release();

@@ -77,6 +77,8 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
             before.restore();
             Tensor again;
             try {
+                const Scoped<const char*> no_rule(differentiated_rule,
+                                                  nullptr);  // f may read, as it did before
                 again = f(own);
             } catch (...) {
                 now.restore();

@@ -6,7 +6,6 @@
 // of it outlives the operation, so memory does not grow with the depth of the computation. (J. Townsend, "A new
 // trick for calculating Jacobian vector products", 2017, transposes the whole graph in this way.)
 #include <algorithm>
-#include <functional>
 
 #include "autograd/node.h"
 #include "weft/autograd/ledger.h"
@@ -78,7 +77,7 @@ struct Push {
             moves.push_back(dx[i].defined());
             is_symmetric = is_symmetric && (!moves[i] || dx[i].shape() == y.shape());
         }
-        if (is_symmetric) return by_slope(dx, constants);
+        if (is_symmetric) return by_slope(dx, constants, run);
         if (own_rule && own_rule.target<Symmetric>() == nullptr) {
             tell("own rule");
             return own_rule(Saved(std::move(constants), moves), dx);
@@ -86,8 +85,10 @@ struct Push {
         return transposed(dx, Saved(std::move(constants), moves), run.create_graph);
     }
 
-    Tensor by_slope(const std::vector<Tensor>& dx, const std::vector<Tensor>& constants) const {
+    Tensor by_slope(const std::vector<Tensor>& dx, const std::vector<Tensor>& constants,
+                    const JvpRun& run) const {
         tell("gradient rule");
+        const Scoped<const char*> here(differentiated_rule, is_differentiated(run) ? operation : nullptr);
         Tensor sum;
         for (std::size_t i = 0; i < dx.size(); ++i) {
             if (!dx[i].defined()) continue;
@@ -106,19 +107,12 @@ struct Push {
         const Array numbers = make_array(y.shape(), y.dtype());
         kernels::active().fill_range(numbers, 1, 1);  // any u would do, but equal ones hide what a rule centres
         const Tensor u = variable_of(numbers, nullptr, {});
-        const std::uint64_t own = u.impl().node->number;
+        const Scoped<const char*> here(differentiated_rule, operation);
         const Grads of_u = gradients(constants, u);
         std::vector<Tensor> terms, seeds;
         for (std::size_t i = 0; i < dx.size(); ++i) {
             if (!dx[i].defined() || !of_u[i].defined()) continue;
-            const auto& node = of_u[i].impl().node;
-            if (node && ancestors({node.get()}, own).contains(own))
-                terms.push_back(of_u[i]), seeds.push_back(dx[i]);
-            else if (std::ranges::any_of(of_u[i].detach().to(float64).to_vector<double>(), std::identity()))
-                throw GraphError(operation,
-                                 ": jvp differentiates the gradient rule, which is not made of recorded "
-                                 "operations; write it with Weft's own, on dy itself, or give record a tangent "
-                                 "rule");
+            if (depends_on_dy(operation, "jvp", of_u[i], u)) terms.push_back(of_u[i]), seeds.push_back(dx[i]);
         }
         return terms.empty() ? Tensor() : grad(terms, {u}, seeds, {.create_graph = create_graph})[0];
     }
@@ -133,12 +127,19 @@ struct Push {
         if (push_observer != nullptr) (*push_observer)(operation, kind);
     }
 
-    // What the rule sees of a tensor that it saved. If its result is differentiated again, by an outer jvp or a
-    // graph, it may call grad() on a function of a variable.
-    static Tensor unpacked(const Tensor& x, const JvpRun& run) {
+    // Whether the tangent is differentiated in turn, by an outer jvp or in a graph.
+    static bool is_differentiated(const JvpRun& run) { return run.create_graph || run.outer; }
+
+    // What the rule sees of a tensor that it saved. If its result is differentiated again, it may call grad()
+    // on a function of a variable.
+    Tensor unpacked(const Tensor& x, const JvpRun& run) const {
         if (!x.defined() || !takes_gradient(x.dtype())) return x;
         const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
-        return node || run.outer ? variable_of(x.array(), node, x.impl().tangents) : without_node(x);
+        const bool derived = is_differentiated(run) && is_derived(x, y, inputs);
+        if (!node && !run.outer && !derived) return without_node(x);
+        const Tensor variable = variable_of(x.array(), node, x.impl().tangents);
+        variable.impl().node->is_derived = derived;
+        return variable;
     }
 };
 

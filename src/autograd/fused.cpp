@@ -31,7 +31,10 @@ Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const 
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
              const std::function<FusedResult()>& kernel, Vjp rule) {
-    if (composed_mode()) return reference(inputs);
+    if (composed_mode()) {
+        const Scoped<const char*> differentiated(differentiated_rule, operation);
+        return reference(inputs);
+    }
     const Profile::Span here(operation);
     FusedResult computed;
     {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "weft/autograd/profile.h"
 
@@ -55,12 +56,62 @@ bool Saved::needs_input_grad(std::size_t input) const {
     return needs_[input];
 }
 
+bool is_derived(const Tensor& x, const Tensor& y, const std::vector<Tensor>& inputs) {
+    return takes_gradient(x.dtype()) && !x.impl().node && x.impl().tangents.empty() &&
+           x.handle() != y.handle() &&
+           std::ranges::none_of(inputs, [&](const Tensor& in) { return in.handle() == x.handle(); });
+}
+
+bool depends_on_dy(const char* operation, const char* by, const Tensor& g, const Tensor& dy) {
+    const std::uint64_t own = dy.impl().node->number;
+    const auto& node = g.impl().node;
+    if (node && ancestors({node.get()}, own).contains(own)) return true;
+    const std::vector<double> values = g.detach().to(float64).to_vector<double>();
+    if (std::ranges::any_of(values, std::identity()))
+        throw GraphError(operation, ": ", by,
+                         " differentiates the gradient rule, which is not made of recorded operations; write "
+                         "it with Weft's own, on dy itself, or give record a tangent rule");
+    return false;
+}
+
+void check_may_read(const char* function, const Tensor& x) {
+    if (differentiated_rule == nullptr || !enabled || (!x.impl().node && !has_tangent(x))) return;
+    throw GraphError(differentiated_rule, ": its rule is differentiated in turn, but reads a tensor of shape ",
+                     x.shape(), " with ", function,
+                     ", so how the result depends on it is lost; compute with Weft's own operations, or read "
+                     "detach() of what is constant");
+}
+
+namespace {
+void check_not_derived(const std::vector<Tensor>& inputs) {
+    for (const Tensor& x : inputs)
+        if (x.defined() && x.impl().node && x.impl().node->is_derived)
+            throw GraphError(
+                differentiated_rule, ": its rule is differentiated in turn, but uses a saved tensor of shape ",
+                x.shape(),
+                " that is neither an input nor the result, so how it depends on the inputs is lost; compute it "
+                "again from them, or use detach() of what is constant");
+}
+}  // namespace
+
+Vjp once_differentiable(Vjp vjp) {
+    return [vjp = std::move(vjp)](const Saved& saved, const Tensor& dy) {
+        if (differentiated_rule != nullptr)
+            throw GraphError(differentiated_rule,
+                             ": its rule is once_differentiable, so it has no gradient of the gradient; "
+                             "leave create_graph out, or write the rule with Weft's own operations");
+        return vjp(saved, dy);
+    };
+}
+
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp) {
     if (Profile::current() != nullptr) [[unlikely]]
         Profile::current()->recorded(operation);
     TensorImpl& result = y.impl();
     if (!enabled || !takes_gradient(result.array.dtype)) return y;
+    if (differentiated_rule != nullptr) [[unlikely]]
+        check_not_derived(inputs);
     const auto is_variable = [](const Tensor& x) {
         return x.defined() && x.requires_grad() && x.impl().node->number >= constants_below;
     };
@@ -88,7 +139,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
         node->saved.push_back(!x.defined()
                                   ? SavedTensor()
                                   : SavedTensor{x.array(), x.version(), is_output ? nullptr : node_of(x),
-                                                is_output, x.impl().tangents});
+                                                is_output, is_derived(x, y, inputs), x.impl().tangents});
     }
     if (Profile::current() != nullptr) [[unlikely]]
         Profile::current()->made(node->number);
@@ -124,17 +175,18 @@ Tensor without_node(const Tensor& x) {
 Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors(saved.size());
     for (std::size_t i = 0; i < saved.size(); ++i) {
-        const auto& [array, version, node, is_output, tangents] = saved[i];
+        const auto& [array, version, node, is_output, derived, tangents] = saved[i];
         if (!array.storage) continue;  // undefined
         if (array.storage->version != version)
             throw GraphError(operation, ": a tensor of shape ", array.shape,
                              " saved for backward was changed in place (version ", array.storage->version,
                              ", saved at version ", version,
                              "); change a clone() of it, or change it after backward");
-        const bool is_variable = create_graph && (is_output || node);
+        const bool is_variable = create_graph && (is_output || node || derived);
         tensors[i] = is_variable
                          ? variable_of(array, is_output ? shared_from_this() : node, tangents)
                          : Tensor(std::make_shared<TensorImpl>(TensorImpl{array, nullptr, nullptr, tangents}));
+        if (is_variable) tensors[i].impl().node->is_derived = derived;
     }
     std::vector<bool> needs;
     needs.reserve(inputs.size());

@@ -34,6 +34,7 @@ struct SavedTensor {
     std::uint64_t version = 0;   // version of the storage when it was saved
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
+    bool is_derived = false;     // see is_derived()
     Tangents tangents = {};      // for a gradient that a running jvp differentiates
 };
 
@@ -57,7 +58,8 @@ struct Node : std::enable_shared_from_this<Node> {
     std::vector<SavedTensor> saved;
     Vjp vjp;
     bool is_leaf = true;
-    bool is_alias = false;  // made by unpack, with the values of its input
+    bool is_alias = false;    // made by variable_of, with the values of its input
+    bool is_derived = false;  // made by unpack of a tensor that is: nothing may be computed with it
     bool is_released = false;
 
     bool retains_gradient = true;  // leaves do
@@ -92,6 +94,18 @@ struct TensorImpl {
 Tensor variable_of(const Array& x, std::shared_ptr<Node> source, Tangents tangents);
 // x's values and tangents outside the graph.
 Tensor without_node(const Tensor& x);
+
+// The operation whose gradient rule or definition is itself differentiated, while that runs. Reading the
+// elements of what moves, or computing with a saved tensor of unknown dependence, is then refused, because the
+// result would be taken for a constant.
+constinit inline thread_local const char* differentiated_rule = nullptr;
+// Whether g, which the rule of `operation` made of the variable dy, depends on it in the graph. GraphError
+// unless it does, or is 0; `by` names who differentiates the rule.
+bool depends_on_dy(const char* operation, const char* by, const Tensor& g, const Tensor& dy);
+// GraphError if x is in the graph or moves, in a rule that is differentiated.
+void check_may_read(const char* function, const Tensor& x);
+// Whether a saved tensor was computed on the way: how it depends on the inputs is then lost.
+bool is_derived(const Tensor& x, const Tensor& y, const std::vector<Tensor>& inputs);
 
 // A jvp while it runs on this thread. They nest, and each has tangents of its own. To those without
 // create_graph, a node made before them is a constant: their operations record nothing of the parameters

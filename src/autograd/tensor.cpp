@@ -160,6 +160,7 @@ void* Tensor::data(DType wanted) const {
     if (dtype() != wanted)
         throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(wanted),
                          "; convert it with to()");
+    check_may_read("data", *this);
     return static_cast<char*>(array().storage->data) +
            array().offset * static_cast<std::int64_t>(itemsize(wanted));
 }
@@ -168,6 +169,7 @@ double Tensor::item() const {
     if (numel() != 1)
         throw ShapeError("item: a tensor of shape ", shape(), " has ", numel(),
                          " elements, not one; use at({i, j}) or to_vector()");
+    check_may_read("item", *this);
     return element("item", array(), 0);
 }
 
@@ -182,6 +184,7 @@ double Tensor::at(const Shape& index) const {
                              shape());
         offset += i * strides()[axis];
     }
+    check_may_read("at", *this);
     return element("at", array(), offset);
 }
 

@@ -158,7 +158,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); if every x is −inf, Σ is 0, and so is dx
     return record("logsumexp", y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
-        const Tensor e = exp(saved[0] - saved[1]);
+        const Tensor e = exp(saved[0] - saved[1].detach());  // m cancels
         const Tensor total = sum_over(e, r.axes, r.kept);
         return Grads{e * (dy.reshape(r.kept) / masked_fill(total, total == 0, 1))};
     });

@@ -94,6 +94,163 @@ TEST_CASE("a gradient that is constant is outside the graph, with create_graph t
     CHECK(grad({sum(x * x)}, {x}, {}, {.create_graph = true})[0].requires_grad());
 }
 
+namespace {
+
+Tensor by_loops(const Tensor& x, double (*f)(double)) {
+    std::vector<double> values = x.to_vector<double>();
+    for (double& v : values) v = f(v);
+    return from_vector(values, x.shape());
+}
+double twice(double v) { return 2 * v; }
+
+// x², with a rule of 2x dy.
+using Rule = std::function<Tensor(const Saved& saved, const Tensor& dy)>;
+Tensor user_square(const Tensor& x, const Rule& rule, Jvp tangent = nullptr, bool once = false) {
+    const Tensor value = x.detach();
+    Vjp vjp = [rule](const Saved& saved, const Tensor& dy) { return Grads{rule(saved, dy)}; };
+    return record("user_square", value * value, {x}, {x, 2 * value},
+                  once ? once_differentiable(vjp) : std::move(vjp), std::move(tangent));
+}
+
+using Unary = Tensor (*)(const Tensor&);
+// Forms of x²: first those that can be differentiated again, then those that have lost how they depend on x.
+const std::vector<std::pair<std::string, Unary>> recorded_squares{
+    {"composed", [](const Tensor& x) { return x * x; }},
+    {"recorded",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) { return 2 * saved[0] * dy; });
+     }},
+    {"fused", [](const Tensor& x) {
+         return fused(
+             "user_square", {x}, [](const std::vector<Tensor>& in) { return in[0] * in[0]; },
+             [&] { return FusedResult{x * x}; },
+             [](const Saved& saved, const Tensor& dy) { return Grads{by_loops(saved[0], twice) * dy}; });
+     }}};
+const std::vector<std::pair<std::string, Unary>> lost_squares{
+    {"of elements alone",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) {
+             return from_vector((2 * saved[0] * dy).detach().to_vector<double>(), dy.shape());
+         });
+     }},
+    {"to_vector",
+     [](const Tensor& x) {
+         return user_square(
+             x, [](const Saved& saved, const Tensor& dy) { return by_loops(saved[0], twice) * dy; });
+     }},
+    {"data",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) {
+             Tensor factor = zeros_like(saved[0]).detach();
+             for (std::int64_t i = 0; i < factor.numel(); ++i)
+                 factor.data<double>()[i] = 2 * saved[0].contiguous().data<double>()[i];
+             return factor * dy;
+         });
+     }},
+    {"at",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) {
+             return dy * tensor({2 * saved[0].at({0}), 2 * saved[0].at({1}), 2 * saved[0].at({2})}, float64);
+         });
+     }},
+    {"item",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) {
+             std::vector<Tensor> parts;
+             for (std::int64_t i = 0; i < 3; ++i) parts.push_back(dy[i] * (2 * saved[0][i].item()));
+             return stack(parts);
+         });
+     }},
+    {"computed on the way",
+     [](const Tensor& x) {
+         return user_square(x, [](const Saved& saved, const Tensor& dy) { return saved[1] * dy; });
+     }},
+    {"once",
+     [](const Tensor& x) {
+         return user_square(
+             x, [](const Saved& saved, const Tensor& dy) { return 2 * saved[0] * dy; }, nullptr, true);
+     }},
+    {"reference", [](const Tensor& x) {
+         return fused(
+             "user_square", {x},
+             [](const std::vector<Tensor>& in) { return in[0] * by_loops(in[0], [](double v) { return v; }); },
+             [&] { return FusedResult{x * x}; },
+             [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0] * dy}; });
+     }}};
+
+// Every route by which a derivative of f is made, of the first and the second order.
+std::vector<Tensor> derivatives(const std::function<Tensor(const Tensor&)>& f, int route) {
+    const Tensor x = tensor({1, 2, 3}, float64), v = tensor({1, -10, 100}, float64);
+    const auto total = [&](const Tensor& x) { return sum(x * f(x)); };
+    const auto slope = [&](const Tensor& x) {
+        const Tensor own = x.requires_grad() ? x : x.detach().requires_grad_();
+        return grad({total(own)}, {own}, {}, {.create_graph = true})[0];
+    };
+    switch (route) {
+        case 0:
+            return {vjp(total, x).second};
+        case 1:
+            return {jvp(total, x, v).second};
+        case 2:
+            return {hessian(total, x)};
+        case 3:
+            return {hvp(total, x, v).second};
+        case 4:
+            return {vjp(slope, x, v).second};
+        case 5:
+            return {jacobian(slope, x)};
+        case 6:
+            return {jvp([&](const Tensor& x) { return jvp(total, x, v).second; }, x, v).second};
+        default:
+            return {vjp([&](const Tensor& x) { return jvp(f, x, v, true).second; }, x, v, true).second};
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a rule that is differentiated is right, or refused if it has lost how it depends on something",
+          "[autograd][fault]") {
+    std::vector<std::pair<std::string, Unary>> all = recorded_squares;
+    all.insert(all.end(), lost_squares.begin(), lost_squares.end());
+    std::map<std::string, int> refused;
+    for (const auto& [outer_name, outer] : all)
+        for (const auto& [inner_name, inner] : all)
+            for (int route = 0; route < 8; ++route) {
+                const std::string name = outer_name + " of " + inner_name;
+                INFO(name << ", route " << route);
+                const auto f = [&](const Tensor& x) { return outer(inner(x)); };
+                std::vector<Tensor> found;
+                try {
+                    found = derivatives(f, route);
+                } catch (const GraphError& error) {
+                    CHECK_THAT(error.what(), Catch::StartsWith("user_square: "));
+                    ++refused[name];
+                    continue;
+                }
+                const Tensor expected = derivatives([](const Tensor& x) { return x * x * x * x; }, route)[0];
+                CHECK(max(abs(found[0] - expected)).item() < 1e-9 * max(abs(expected)).item());
+            }
+    for (const auto& [name, square] : recorded_squares) CHECK(refused.count(name + " of " + name) == 0);
+    for (const auto& [name, square] : lost_squares) {
+        INFO(name);
+        CHECK(refused[name + " of composed"] >= 6);  // all but the first order
+    }
+}
+
+TEST_CASE("a rule that reads what it declared constant is differentiated", "[autograd]") {
+    const auto scaled = [](const Tensor& x) {
+        return record("user_scaled", x.detach() * 3.0, {x}, {tensor({3, 3, 3}, float64)},
+                      [](const Saved& saved, const Tensor& dy) {
+                          const NoGrad off;
+                          const double factor = saved[0].detach().at({0});
+                          const EnableGrad on;
+                          return Grads{saved[0].detach() * dy * (factor / 3)};
+                      });
+    };
+    const auto f = [&](const Tensor& x) { return sum(x * scaled(x)); };
+    CHECK(max(abs(hessian(f, ones({3}, float64)) - 6 * eye(3, float64))).item() < 1e-12);
+}
+
 TEST_CASE("a hook on an input of a fused operation runs once", "[autograd]") {
     const Tensor x = leaf({0.5, -1});
     int calls = 0;

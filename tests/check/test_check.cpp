@@ -25,8 +25,9 @@ Tensor square(const Tensor& x, const Tensor& factor) {
         NoGrad off;
         y = x * x;
     }
-    return record("square", y, {x}, {x, factor},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{saved[1] * saved[0] * dy}; });
+    return record("square", y, {x}, {x, factor}, [](const Saved& saved, const Tensor& dy) {
+        return Grads{saved[1].detach() * saved[0] * dy};
+    });
 }
 
 }  // namespace

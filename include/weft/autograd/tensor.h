@@ -89,6 +89,7 @@ public:
     // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
     std::vector<T> to_vector() const {
+        (void)data<T>();  // for its refusals
         const Tensor dense = detach().contiguous();
         return std::vector<T>(dense.data<T>(), dense.data<T>() + numel());
     }
