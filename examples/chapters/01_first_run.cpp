@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "chapter.h"
 #include "weft/viz/figure.h"

@@ -169,7 +169,8 @@ void Progress::evaluated(std::int64_t done, std::optional<double> loss, double v
     const bool is_best = validation_loss < s.lowest;
     s.lowest = std::min(s.lowest, validation_loss);
     const std::string validation = "validation " + fixed(validation_loss, 4);
-    std::vector<std::string> parts = {"step " + s.counted(), "loss " + (loss ? fixed(*loss, 4) : viz::pad_left("-", 6)), validation};
+    std::vector<std::string> parts = {"step " + s.counted(),
+                                      "loss " + (loss ? fixed(*loss, 4) : viz::pad_left("-", 6)), validation};
     if (s.pace.seconds_per_step() > 0)
         parts.insert(parts.end(), {s.speed(), done < s.steps ? duration(s.pace.seconds_left()) + " left"
                                                              : "took " + duration(now() - s.start)});

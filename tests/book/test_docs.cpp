@@ -101,6 +101,10 @@ TEST_CASE("a sentence about an output is true of the output that its page shows"
     CHECK(row("00_mathematics.md", "6   (")[2] == Approx(1).margin(0.003));  // y / x: the direction (1, 1)
     CHECK(all(matmul(tensor({{2.0, 1}, {1, 2}}), tensor({-1.0, 1})) == tensor({-1.0, 1})));
 
+    says("07_classification.md",
+         "Three of 150 are wrong, and 147/150 = 0.98. Two of them are green points in the");
+    CHECK(row("07_classification.md", "class 2   ") == std::vector<double>{2, 1, 47});  // blue is class 0
+
     says("08_deep_networks.md", "The scale of the weights no longer changes what comes out");
     says("08_deep_networks.md", "get a gradient $1/c$ as large");
     CHECK(row("08_deep_networks.md", "norm, ReLU  1 / root n") ==
@@ -144,6 +148,9 @@ TEST_CASE("a sentence about an output is true of the output that its page shows"
     says("16_writing.md",
          "498 MB in float32, so a processor that reads 20 GB in a second makes at most 40 such passes");
     CHECK(std::floor(20e9 / 498e6) == 40);
+
+    says("20_gpt2.md", "[36.6 tokens a second on one thread](performance.md#the-tables), which is 18.1 GB/s");
+    CHECK(36.6 * 494.6e6 / 1e9 == Approx(18.1).margin(0.05));
 
     says("22_more_machines.md", "We assume that 125 of them go into what every host does once");
     CHECK(contains(read(root / "examples/chapters/22_more_machines.cpp"), "grain = 0.925 - serial;"));
