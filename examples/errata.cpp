@@ -306,6 +306,20 @@ void prose_and_code() {
         "[S4.05]");
 }
 
+void balanced_experts() {
+    const auto loss = [](const Tensor& ids) {  // of a block whose router is sure; token i goes to expert ids[i]
+        const Tensor shares = one_hot(ids, 4).to(float64).mean(0);  // f and P alike (E,)
+        return fixed(4 * sum(shares * shares).item(), 1);
+    };
+    print(
+        "*Multi-Head Causal Self-Attention*, its project's “Training Results”",
+        "an auxiliary loss near 4.0: “For 4 experts, the theoretical perfectly-balanced value is exactly 4.0”",
+        "its formula, 4 · Σ fᵢPᵢ, gives " + loss(tensor({0, 1, 2, 3})) +
+            " for a block that uses its experts equally, and " + loss(tensor({0, 0, 0, 0})) +
+            " for one that uses a single one. The model adds up its four blocks: balanced is 1.0 for each",
+        "[moe]");
+}
+
 void masking_table() {
     const Tensor scores = tensor({2.0, 1.5, 0.8, 0.3}, float64);
     const Mask all = Mask::blocked(full({1, 4}, 1, boolean));
@@ -342,6 +356,7 @@ int main() {
     rows_of_padding();
     broadcasting();
     prose_and_code();
+    balanced_experts();
     std::cout << "\n";
     masking_table();
     std::cout << "\n";

@@ -18,14 +18,14 @@ int main(int argc, char** argv) try {
         {"weft::training", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
         {"weft::report", "the page of a run", "JSON", "#f4e7d8"},
         {"weft::viz", "pictures in the terminal and as SVG, stories", "", "#f4e7d8"},
-        {"weft::lm", "GPT, GPT-2, generation", "JSON", "#fbf6d9"},
+        {"weft::lm", "GPT, GPT-2, models of today, generation", "JSON", "#fbf6d9"},
         {"weft::io", "files of tensors; tokenisers", "JSON, zlib, PCRE2, utf8proc", "#fbf6d9"},
         {"weft::dist", "training on several processes and machines", "MPI, if it is there", "#e6e9f5"},
         {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
     };
     const viz::Label name{.size = 15, .anchor = "start", .bold = true}, small{.size = 13, .anchor = "start"},
         other{.size = 13, .anchor = "start", .colour = "#555"};
-    viz::Drawing d(760, 566, "The libraries of Weft: each is built on some of those below it");
+    viz::Drawing d(800, 566, "The libraries of Weft: each is built on some of those below it");
     d.text(592, 24, "uses", {.size = 13, .anchor = "start", .colour = "#555", .bold = true});
     double y = 40;
     for (const Layer& layer : layers) {

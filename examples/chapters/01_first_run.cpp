@@ -1,10 +1,15 @@
 // Chapter 1: the gradient of one number, a few steps downhill, and a line fitted to five points.
 #include <cstdio>
+#include <regex>
+#include <sstream>
+#include <utility>
 
 #include "chapter.h"
 #include "weft/viz/figure.h"
 
 using namespace weft;
+
+extern const char* const project_folder;  // of Weft; CMake writes it
 
 namespace {
 
@@ -180,28 +185,53 @@ std::string loss_figure() {
         .svg();
 }
 
+// "12 Attention's backward, by hand" in two lines, as nearly equal as words allow; a short title stays in one.
+std::string in_two_lines(const std::string& title) {
+    std::string best = title;
+    if (title.size() <= 18) return title;
+    std::size_t shortest = title.size();
+    for (std::size_t at = title.find(' '); at != std::string::npos; at = title.find(' ', at + 1))
+        if (const std::size_t longer = std::max(at, title.size() - at - 1); longer < shortest) {
+            shortest = longer;
+            best = title;
+            best[at] = '\n';
+        }
+    return best;
+}
+
+// The parts and chapters that the book's table of contents, docs/README.md, has today.
 std::string way_figure() {
     struct Part {
-        const char* name;
-        std::vector<const char*> chapters;
+        std::string name;
+        std::vector<std::string> chapters;
     };
-    const std::vector<Part> parts = {
-        {"tensors", {"0 mathematics", "1 first run", "2 tensors", "3 broadcasting"}},
-        {"learning", {"4 backward", "5 operations", "6 training", "7 classification"}},
-        {"attention", {"8 one head", "9 many heads", "10 masks", "11 translation"}},
-        {"language", {"12 GPT", "13 your text", "14 inside"}},
-        {"further", {"15 speed", "16 GPT-2", "17 second order"}}};
-    viz::Drawing d(680, 256, "The parts of the book, each building on the one before");
+    std::vector<Part> parts;
+    std::vector<std::string> before;  // the chapters that stand before the first part
+    static const std::regex part("### Part [0-9]+: (.+)"), chapter(R"(\| ([0-9]+) \| \[(.+)\]\([0-9].+)");
+    std::istringstream lines(io::load_text(std::string(project_folder) + "/docs/README.md"));
+    std::smatch found;
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_match(line, found, part))
+            parts.push_back({found[1], std::exchange(before, {})});
+        else if (std::regex_match(line, found, chapter))
+            (parts.empty() ? before : parts.back().chapters)
+                .push_back(in_two_lines(found[1].str() + " " + found[2].str()));
+    std::size_t rows = 0;
+    for (const Part& p : parts) rows = std::max(rows, p.chapters.size());
+    const double width = 126, step = 138, row = 58, top = 40;
+    viz::Drawing d(12 + step * static_cast<double>(parts.size()), top + row * static_cast<double>(rows) - 6,
+                   "The parts of the book, each building on the one before");
     for (std::size_t p = 0; p < parts.size(); ++p) {
-        const double left = 12 + static_cast<double>(p) * 134;
-        d.text(left + 60, 20, parts[p].name, {.size = 14, .bold = true});
+        const double left = 12 + static_cast<double>(p) * step, middle = left + width / 2;
+        d.text(middle, 20, parts[p].name, {.size = 14, .bold = true});
         for (std::size_t c = 0; c < parts[p].chapters.size(); ++c) {
-            const double top = 40 + static_cast<double>(c) * 54;
-            d.box(left, top, 120, 34, parts[p].chapters[c],
-                  {.fill = c == 1 && p == 0 ? "#fdf3d8" : "#eef3fa", .label = {.size = 12}});
-            if (c > 0) d.arrow(left + 60, top - 20, left + 60, top - 1);
+            const std::string& title = parts[p].chapters[c];
+            const double y = top + static_cast<double>(c) * row;
+            d.box(left, y, width, 42, title,
+                  {.fill = title.starts_with("1 ") ? "#fdf3d8" : "#eef3fa", .label = {.size = 12}});
+            if (c > 0) d.arrow(middle, y - 16, middle, y - 1);
         }
-        if (p > 0) d.arrow(left - 26, 20, left + 18, 20);
+        if (p > 0) d.arrow(left - 27, 20, left + 17, 20);
     }
     return d.svg();
 }

@@ -69,7 +69,7 @@ void one_storage_many_names() {
 }
 
 // The readings of three days (rows); columns 0 and 1 are those of sensor 0, columns 2 and 3 those of sensor 1.
-Tensor readings() {  // (N, C) = (3, 4): the tens digit is the day, the ones digit the column
+Tensor readings() {  // (N, C) = (3, 4): 23 is the third reading of day 2
     return tensor({{11, 12, 13, 14}, {21, 22, 23, 24}, {31, 32, 33, 34}}, int64);
 }
 

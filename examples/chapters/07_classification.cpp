@@ -379,15 +379,25 @@ std::string regions_picture(const std::string& title, const Classifier& model, c
                     .height = 480,
                     .x_range = {-edge, edge},
                     .y_range = {-edge, edge}});
-    plot.field(taken.to(float64), {-edge, edge}, {-edge, edge});
-    const char* const colours[] = {"#440154", "#21918c", "#fde725"};
+    // A row of cells is a thick line, in parts of one class each: tints without a scale between the classes.
+    const char* const tints[] = {"#b3d4e8", "#f6d3bf", "#b8e0d1"};
+    const auto at = [&](std::int64_t border) { return -edge + 2 * edge * static_cast<double>(border) / cells; };
+    for (std::int64_t row = 0; row < cells; ++row)
+        for (std::int64_t from = 0, to = 1; to <= cells; ++to) {
+            if (to < cells && taken.at({row, to}) == taken.at({row, from})) continue;
+            const double y = (at(row) + at(row + 1)) / 2;
+            plot.line({at(from), at(to)}, {y, y}, {},
+                      {.colour = tints[static_cast<int>(taken.at({row, from}))], .width = 4.6});
+            from = to;
+        }
     for (std::int64_t k = 0; k < K; ++k) {
         std::vector<double> x, y;
         for (std::int64_t n = 0; n < points.x.size(0); ++n)
             if (points.kind.at({n}) == static_cast<double>(k))
                 x.push_back(points.x.at({n, 0})), y.push_back(points.x.at({n, 1}));
         plot.points(x, y, {}, {.colour = "#ffffff", .width = 3.4});
-        plot.points(x, y, "class " + std::to_string(k), {.colour = colours[k], .width = 2.4});
+        plot.points(x, y, "class " + std::to_string(k),
+                    {.colour = viz::palette(static_cast<std::size_t>(k)), .width = 2.4});
     }
     return plot.svg();
 }

@@ -260,21 +260,22 @@ struct Previous : nn::Module {  // which token came before this one?
 
 constexpr int steps = 400, seeds = 10;
 
-// The cosine of the angle between the gradients that the two rules give for W_q and W_k, taken as one vector.
-double cosine(Previous model, const Tensor& ids) {  // a copy shares the parameters
-    std::vector<Tensor> both;
-    for (const Rule rule : {softmax_rule, without_row_term}) {
-        model.rule = rule;
-        const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));
-        const std::vector<Tensor> g = grad({loss}, {model.W_q.weight, model.W_k.weight});
-        both.push_back(cat({g[0].reshape({-1}), g[1].reshape({-1})}, 0));
-    }
-    return sum(both[0] * both[1]).item() /
-           std::sqrt(sum(both[0] * both[0]).item() * sum(both[1] * both[1]).item());
+// All numbers of W_q and W_k as one vector, and the right gradient for them.
+Tensor as_vector(const Tensor& W_q, const Tensor& W_k) {
+    return cat({W_q.reshape({-1}), W_k.reshape({-1})}, 0);
+}
+Tensor right_gradient(Previous model, const Tensor& ids) {  // a copy shares the parameters
+    model.rule = softmax_rule;
+    const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));
+    const std::vector<Tensor> g = grad({loss}, {model.W_q.weight, model.W_k.weight});
+    return as_vector(g[0], g[1]);
+}
+double cosine(const Tensor& a, const Tensor& b) {  // of the angle between them
+    return sum(a * b).item() / std::sqrt(sum(a * a).item() * sum(b * b).item());
 }
 
 struct Run {
-    std::vector<double> losses, cosines;  // after each step; before steps 1, 101, 201, …
+    std::vector<double> losses, cosines;  // of each step; of steps 1, 101, 201, … to the right gradient
 };
 Run trained(Rule rule, std::uint64_t seed) {
     manual_seed(seed);
@@ -283,11 +284,15 @@ Run trained(Rule rule, std::uint64_t seed) {
     Run run;
     for (int step = 0; step < steps; ++step) {
         const Tensor ids = randint(0, V, {32, length});  // (B, T)
-        if (step % 100 == 0) run.cosines.push_back(cosine(model, ids));
+        const auto W = [&] { return as_vector(model.W_q.weight, model.W_k.weight).detach(); };
+        const bool measures = step % 100 == 0;
+        const Tensor before = measures ? W() : Tensor(),
+                     right = measures ? right_gradient(model, ids) : Tensor();
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));
         loss.backward();
         optimizer.step();
+        if (measures) run.cosines.push_back(cosine(before - W(), right));
         run.losses.push_back(loss.item());
     }
     return run;
@@ -325,13 +330,17 @@ void compare_runs(const Runs& right, const Runs& wrong) {
                 steps_to(0.1, wrong));
 }
 
-void compare_angles(const Runs& wrong) {
-    std::printf("without the row term, cosine of the angle to the right gradient\n");
-    for (std::size_t n = 0; n < wrong[0].cosines.size(); ++n) {
+void compare_angles(const Runs& right, const Runs& wrong) {
+    std::printf(
+        "cosine of the angle between Adam's step and the right gradient\n"
+        "          softmax's rule       without the row term\n");
+    const auto column = [](const Runs& runs, std::size_t n) {
         std::vector<double> values;
-        for (const Run& run : wrong) values.push_back(run.cosines[n]);
-        std::printf("step %3zu  %s\n", 100 * n + 1, spread(values).c_str());
-    }
+        for (const Run& run : runs) values.push_back(run.cosines[n]);
+        return spread(values);
+    };
+    for (std::size_t n = 0; n < wrong[0].cosines.size(); ++n)
+        std::printf("step %3zu  %s  %s\n", 100 * n + 1, column(right, n).c_str(), column(wrong, n).c_str());
 }
 
 void what_finds_it() {
@@ -468,7 +477,7 @@ int main(int argc, char** argv) {
     const Runs right = runs(softmax_rule), wrong = runs(without_row_term);
     compare_runs(right, wrong);
     std::printf("\n");
-    compare_angles(wrong);
+    compare_angles(right, wrong);
     std::printf("\n");
     what_finds_it();
     chapter.figure("12_flow", flow_figure());

@@ -439,10 +439,21 @@ std::string gradients_figure(const std::vector<Series>& all) {
                     .x_range = {1, layers}});
     std::vector<double> layer;
     for (std::int64_t l = 1; l <= layers; ++l) layer.push_back(static_cast<double>(l));
-    for (std::size_t i = 0; i < all.size(); ++i)
-        plot.line(
-            layer, all[i].medians, all[i].name + (all[i].divided ? "" : ", not divided"),
-            {.colour = viz::palette(i % orders.size()), .dashed = !all[i].divided, .markers = all[i].divided});
+    // A line that would lie on another is not drawn, and the other's label says so.
+    const auto covers = [&](const Series& a, const Series& b) {
+        for (std::size_t l = 0; l < layer.size(); ++l)
+            if (std::abs(std::log(a.medians[l] / b.medians[l])) > 0.1) return false;
+        return true;
+    };
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+        const Series &divided = all[i], &whole = all[i + orders.size()];
+        const bool same = covers(divided, whole);
+        plot.line(layer, divided.medians, divided.name + (same ? ", either way" : ", divided"),
+                  {.colour = viz::palette(i), .markers = true});
+        if (!same)
+            plot.line(layer, whole.medians, whole.name + ", not divided",
+                      {.colour = viz::palette(i), .dashed = true});
+    }
     return plot.svg();
 }
 

@@ -6,8 +6,9 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "the validation part is learned, too",
-        .look = "The two losses fall together, which a model this large on so short a text cannot do; and on a "
-                "new story it is not half as good. What does the model see while it trains?",
+        .look =
+            "The two losses fall together, which a model this large on so short a text cannot do; and the "
+            "loss on a new story is nearly twice the validation loss. What does the model see while it trains?",
         .hints = {"A validation loss that follows the training loss to the end is a gift. Who gives it?",
                   "Make a text whose last fifth is all \"z\". Does the model ever say \"z\"?",
                   "Follow `ids` and `parts` through learn: what is drawn from which?"},

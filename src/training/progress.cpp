@@ -161,7 +161,7 @@ void Progress::step(std::int64_t done, double loss) {
     std::fflush(stdout);
 }
 
-void Progress::evaluated(std::int64_t done, double loss, double validation_loss) {
+void Progress::evaluated(std::int64_t done, std::optional<double> loss, double validation_loss) {
     State& s = *state_;
     s.done = done;
     s.pace.evaluated(done, now());
@@ -169,7 +169,8 @@ void Progress::evaluated(std::int64_t done, double loss, double validation_loss)
     const bool is_best = validation_loss < s.lowest;
     s.lowest = std::min(s.lowest, validation_loss);
     const std::string validation = "validation " + fixed(validation_loss, 4);
-    std::vector<std::string> parts = {"step " + s.counted(), "loss " + fixed(loss, 4), validation};
+    std::vector<std::string> parts = {"step " + s.counted(),
+                                      "loss " + (loss ? fixed(*loss, 4) : viz::pad_left("-", 6)), validation};
     if (s.pace.seconds_per_step() > 0)
         parts.insert(parts.end(), {s.speed(), done < s.steps ? duration(s.pace.seconds_left()) + " left"
                                                              : "took " + duration(now() - s.start)});

@@ -21,7 +21,7 @@ std::string described(const check::FlowReport& flow) {
     for (const check::FlowRow& row : flow.rows)
         if (!row.problem.empty()) zero += " " + row.name;
     if (!zero.empty()) zero = ", and are exactly 0 for" + zero;
-    return "gradients reach all " + std::to_string(flow.rows.size()) + " parameters" + zero;
+    return "gradients reach all " + std::to_string(flow.rows.size()) + " parameter tensors" + zero;
 }
 
 // Gives the checkpoint of an earlier run another name, before a new run saves its own.
@@ -115,7 +115,7 @@ std::optional<double> Run::evaluated(const std::function<double()>& evaluate) {
     const double loss = evaluate();
     if (stops()) return {};
     if (writes()) report_.evaluated(state_.step);
-    progress.evaluated(state_.step, report_.history.mean_since_evaluation().value_or(loss), loss);
+    progress.evaluated(state_.step, report_.history.mean_since_evaluation(), loss);
     if (state_.step > 0 && std::isfinite(loss) && (!state_.best || loss < state_.best->first)) {
         const auto before = std::exchange(state_.best, {{loss, state_.step}});
         const auto save_best = [&] { make_room(), save_checkpoint("best.safetensors", {}); };

@@ -7,6 +7,8 @@
 #include "agree.h"
 #include "markdown.h"
 #include "programs.h"
+#include "svg_reader.h"
+#include "viz/svg.h"
 
 using namespace markdown;
 
@@ -34,6 +36,30 @@ TEST_CASE("there are twenty-three chapters, each with a program, an exercise, it
     CHECK(expected == 23);
     CHECK(files_in("examples/chapters", ".cpp").size() == pages_with_programs().size());
     CHECK(files_in("exercises/solutions", ".cpp").size() == 23 + 5);  // and a project for each part of the book
+}
+
+TEST_CASE("the table of contents counts what there is", "[house][book]") {
+    const auto files = [](const char* folder, const char* names) {
+        const std::regex pattern(names);
+        std::size_t count = 0;
+        for (const auto& entry : fs::directory_iterator(root / folder))
+            count += std::regex_match(entry.path().filename().string(), pattern);
+        return count;
+    };
+    const std::string contents = read(root / "docs/README.md");
+    const std::size_t parts = files("docs", R"(recap_\d\.md)");
+    for (const auto& [count, is, said] :
+         {std::tuple(chapters().size(), 23u, "Twenty-three chapters later"),
+          std::tuple(files("docs/from_scratch", "step_.*"), 10u, "in ten steps from an empty file"),
+          std::tuple(files("exercises/faults", R"(\d\d_.*)"), 12u, "twelve sick programs"),
+          std::tuple(files("docs/sources", R"(\d_.*)"), 5u, "five published chapters"),
+          std::tuple(parts, 5u, "Each of the book's five parts")}) {
+        INFO(said);
+        CHECK(count == is);
+        CHECK(contains(contents, said));
+    }
+    for (std::size_t part = 1; part <= parts + 1; ++part)
+        CHECK(contains(contents, "\n### Part " + std::to_string(part) + ": ") == (part <= parts));
 }
 
 TEST_CASE(
@@ -138,6 +164,36 @@ TEST_CASE("every figure is shown, with words for those who cannot see it", "[boo
         INFO(figure);
         CHECK(shown.count(figure.filename().string()) == 1);
     }
+}
+
+TEST_CASE("no figure cuts off its words", "[house][book]") {
+    for (const fs::path& figure : files_in("docs/figures", ".svg")) {
+        const std::string picture = read(figure);
+        const SvgTag svg = read_svg(picture);
+        for (const SvgTag* text : svg.all("text")) {
+            if (text->attributes.contains("transform")) continue;  // turned
+            INFO(figure << ": " << text->text);
+            const double width = weft::viz::text_width(text->text, text->number("font-size")),
+                         left = text->number("x") - (text->has("text-anchor", "middle") ? width / 2
+                                                     : text->has("text-anchor", "end")  ? width
+                                                                                        : 0);
+            CHECK(left >= 0);
+            CHECK(left + width <= svg.number("width") + 1);  // the width is an upper bound
+        }
+    }
+}
+
+TEST_CASE("the picture of the layers has every library, and its words name each", "[house][book]") {
+    const std::string picture = read(root / "docs/figures/layers.svg"),
+                      page = read(root / "docs/architecture.md"), cmake = read(root / "CMakeLists.txt");
+    static const std::regex library(R"(\nweft_library\((\w+))");
+    std::size_t libraries = 0;
+    for (std::sregex_iterator at(cmake.begin(), cmake.end(), library), end; at != end; ++at, ++libraries) {
+        INFO((*at)[1]);
+        CHECK(contains(picture, ">weft::" + (*at)[1].str() + "<"));
+        CHECK(std::regex_search(page, std::regex("!\\[Eight boxes[^\\]]* weft::" + (*at)[1].str() + "\\b")));
+    }
+    CHECK(libraries == 8);
 }
 
 TEST_CASE("every command of the documents is one that make knows", "[book]") {

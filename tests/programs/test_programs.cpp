@@ -80,7 +80,7 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     const Result first = run(tiny + in(scratch) + text + "--steps 30 --eval_interval 10 --prompt The");
     CHECK(first.code == 0);
     CHECK(contains(first.output, "2844 characters to train on, 316 for validation, 31 different"));
-    CHECK(contains(first.output, "gradients reach all 9 parameters"));
+    CHECK(contains(first.output, "gradients reach all 9 parameter tensors"));
     CHECK(contains(first.output, "step 30/30"));
     CHECK(contains(first.output, "\nThe"));
     CHECK(first.output.find('\x1b') == std::string::npos);  // no control codes where there is no terminal
@@ -179,7 +179,7 @@ TEST_CASE("train_gpt refuses a text that is empty or too short, naming the minim
 TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[programs]") {
     const Result result = train_on(std::string(100, 'a') + std::string(100, 'b'), "--steps 2 --lr 0");
     CHECK(result.code == 0);
-    CHECK(contains(result.output, "gradients reach all 9 parameters\n"));
+    CHECK(contains(result.output, "gradients reach all 9 parameter tensors\n"));
 }
 
 TEST_CASE("train_gpt learns from a text of one character", "[fault][programs]") {
@@ -187,7 +187,7 @@ TEST_CASE("train_gpt learns from a text of one character", "[fault][programs]") 
     CHECK(result.code == 0);
     // Its loss is 0, and so, rightly, is every gradient: this is said, and no error.
     CHECK(contains(result.output,
-                   "gradients reach all 9 parameters, and are exactly 0 for token_embedding.weight "));
+                   "gradients reach all 9 parameter tensors, and are exactly 0 for token_embedding.weight "));
     CHECK(contains(result.output, "aaaaaa\n"));
 }
 

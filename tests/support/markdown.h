@@ -149,6 +149,25 @@ inline std::vector<std::string> anchors_of(const std::string& text) {
     return found;
 }
 
+// The text under the heading with this anchor, up to the next heading of its level or above.
+inline std::string section_of(const std::string& text, const std::string& wanted) {
+    std::string section;
+    std::size_t level = 0;
+    bool inside = false;
+    for (const std::string& line : lines_of(text)) {
+        if (line.starts_with("```")) inside = !inside;
+        const std::size_t marks = inside ? 0 : line.find_first_not_of('#');
+        if (marks != std::string::npos && marks > 0 && marks < 7 && line[marks] == ' ') {
+            if (level == 0 && anchor(line.substr(marks + 1)) == wanted)
+                level = marks;
+            else if (marks <= level)
+                break;
+        }
+        if (level > 0) section += line + "\n";
+    }
+    return section;
+}
+
 struct Link {
     std::string text, file, anchor;  // [text](file#anchor)
     bool picture = false;

@@ -125,6 +125,10 @@ TEST_CASE("a Run says how far it is, from its first step or from where it goes o
     for (const char* step : {"step 0/9", "step 2/9", "step 4/9"}) CHECK(contains(begun, step));
     for (const char* step : {"step 6/9", "step 8/9", "step 9/9"}) CHECK(contains(ended, step));
     CHECK_FALSE(contains(ended, "step 4/9"));
+    CHECK(contains(begun, "step 0/9  loss      -  validation "));
+    const auto rows = training::History::load(scratch / "loss.csv", 99).rows;
+    const double mean = (*rows.at(4).loss + *rows.at(5).loss) / 2;  // since the evaluation before
+    CHECK(contains(ended, "step 6/9  loss " + to_chars(mean, std::chars_format::fixed, 4) + "  validation "));
 }
 
 TEST_CASE("a Run without a folder writes nothing and ends with the same weights", "[train]") {

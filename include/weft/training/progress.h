@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace weft::training {
@@ -41,9 +42,10 @@ public:
 
     // Draws the last line after `done` steps, at most ten times a second. Its loss is a running mean.
     void step(std::int64_t done, double loss);
-    // Prints "step  100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  12 s left". The speed is that
-    // of the last hundred steps without evaluations.
-    void evaluated(std::int64_t done, double loss, double validation_loss);
+    // Prints "step  100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  12 s left"; without a loss, as
+    // before the first step, a dash in its place. The speed is that of the last hundred steps without
+    // evaluations.
+    void evaluated(std::int64_t done, std::optional<double> loss, double validation_loss);
     void print(const std::string& line);    // prints a line of words above the last line
     void warn(const std::string& message);  // erases the last line, then training::warn
 
