@@ -226,12 +226,12 @@ private:
     }
     static void show(const std::string& text, std::string& answer) {
         answer += text;
-        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::printf("%s", for_terminal(text).c_str());
         std::fflush(stdout);
     }
     static std::string quoted(const std::string& piece) {
         std::string text = "\"";
-        for (const char c : piece) c == '\n' ? text += "\\n" : text += c;
+        for (const char c : printable(piece)) c == '\n' ? text += "\\n" : text += c;
         return text + "\"";
     }
 };

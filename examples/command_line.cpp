@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -111,6 +112,10 @@ std::vector<std::string> arguments_of(CLI::App& app, const std::string& path) {
 }
 
 }  // namespace
+
+std::string for_terminal(const std::string& text) {
+    return ::isatty(STDOUT_FILENO) != 0 ? weft::printable(text) : text;
+}
 
 weft::training::Checkpoint load_checkpoint(const std::filesystem::path& path) {
     auto checkpoint = weft::training::Checkpoint::load(path);
@@ -270,7 +275,7 @@ int run_program(const char* name, const std::string& remedy, const std::function
     std::signal(SIGPIPE, SIG_IGN);  // a closed pipe and a limit on the size of files
     std::signal(SIGXFSZ, SIG_IGN);  // make a write fail
     const auto failed = [&](int code, const std::string& message) {
-        std::fprintf(stderr, "%s: %s\n", name, message.c_str());
+        std::fprintf(stderr, "%s: %s\n", name, weft::printable(message).c_str());
         return code;
     };
     try {

@@ -22,6 +22,9 @@ struct UsageError : std::runtime_error {
     explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error::text(parts...)) {}
 };
 
+// What a model wrote, for standard output: printable() if that is a terminal.
+std::string for_terminal(const std::string& text);
+
 // A checkpoint of train_gpt. Five settings had other names in the first edition; they get their present names,
 // and micro_batch, which it did not have, its default.
 weft::training::Checkpoint load_checkpoint(const std::filesystem::path& path);

@@ -245,7 +245,8 @@ void end_at_once(int signal) {
 // Standard output; the first failed write is reported by check().
 class Output {
 public:
-    bool write(const std::string& text) {
+    bool write(const std::string& written_text) {
+        const std::string text = for_terminal(written_text);
         if (!text.empty()) line_open = 1;
         errno = 0;
         const bool written =

@@ -276,7 +276,7 @@ int train_gpt(int argc, char** argv) {
     o.sampling.rng = &rng;
     const lm::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};
     const std::string sample = lm::generate_text(run.model, run.tokenizer, prompt, {.generate = options}).text;
-    std::printf("%s%s\n", prompt.c_str(), sample.c_str());
+    std::printf("%s%s\n", for_terminal(prompt).c_str(), for_terminal(sample).c_str());
     return 0;
 }
 

@@ -53,6 +53,13 @@ bool is_hidden(char32_t c) {
                        [&](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
+namespace {
+// Marks without width join letters, and soft hyphens split words: they are hidden, and harmless.
+bool is_harmless(char32_t c) {
+    return c == '\n' || c == '\t' || c == 0xAD || (c >= 0x200B && c <= 0x200D) || c == 0x2060 || c == 0xFEFF;
+}
+}  // namespace
+
 std::string displayed(std::string_view text, std::size_t& at) {
     const Decoded c = decode_at(text, at);
     const bool is_character = c.kind == Decoded::character;
@@ -63,6 +70,20 @@ std::string displayed(std::string_view text, std::size_t& at) {
     const std::string digits = to_chars(value, 16);
     const std::size_t width = value < 0x100 ? 2 : 4;
     return (width == 2 ? "\\x" : "\\u") + std::string(width - std::min(width, digits.size()), '0') + digits;
+}
+
+std::string printable(std::string_view text) {
+    std::string shown;
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        if (c.kind != Decoded::character || !is_harmless(c.value)) {
+            shown += displayed(text, at);
+        } else {
+            shown += text.substr(at, c.length);
+            at += c.length;
+        }
+    }
+    return shown;
 }
 
 std::string excerpt(std::string_view text, std::size_t characters) {

@@ -14,6 +14,7 @@
 #include "training/pace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
+#include "weft/base/utf8.h"
 #include "weft/training/terminal.h"
 #include "weft/viz/text.h"
 
@@ -188,7 +189,7 @@ void Progress::print(const std::string& line) {
     std::vector<std::string> words;
     for (std::string word; std::getline(stream, word, ' ');) words.push_back(word);
     state_->clear();
-    std::printf("%s\n", state_->terminal.folded(words).c_str());
+    std::printf("%s\n", printable(state_->terminal.folded(words)).c_str());
     std::fflush(stdout);
 }
 
@@ -200,7 +201,7 @@ void Progress::warn(const std::string& message) {
 
 void warn(const std::string& message) {
     const Terminal terminal(STDERR_FILENO);
-    ::warnx("%s %s", terminal.coloured("warning:", Colour::yellow).c_str(), message.c_str());
+    ::warnx("%s %s", terminal.coloured("warning:", Colour::yellow).c_str(), printable(message).c_str());
 }
 
 }  // namespace weft::training

@@ -92,6 +92,9 @@ TEST_CASE("an excerpt is cut at characters, and shows what hides", "[io]") {
     CHECK(excerpt("日本語", 2) == "日本…");
     CHECK(excerpt(std::string(61, 'x')) == std::string(60, 'x') + "…");
     CHECK(excerpt("").empty());
+    CHECK(printable("a\tb\n\x1b[2J\x7f\u009b\u202e\xff") == "a\tb\n\\x1b[2J\\x7f\\x9b\\u202e\\xff");
+    CHECK(printable("👩\u200d🚀 größe") == "👩\u200d🚀 größe");
+    CHECK(std::string(IoError("cannot read ", "a\rb").what()) == "cannot read a\\x0db");
 }
 
 TEST_CASE("what a file holds is cut and escaped in every message about it", "[io]") {

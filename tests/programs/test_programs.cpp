@@ -99,6 +99,31 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     CHECK(run(tiny + in(scratch) + "--sample-only --prompt Pack").output == sampled.output);
 }
 
+TEST_CASE("a text, a folder's name and a sample do not steer the terminal", "[programs][fault]") {
+    const Scratch scratch;
+    const std::string title = "\x1b]0;title\x07";  // sets the title of the window
+    io::save_text(scratch / "text", std::string(200, 'a') + title);
+    std::string letters;
+    for (int i = 0; i < 100; ++i) letters += title;
+    io::save_text(scratch / "letters", letters);
+    const auto on_terminal = [&](const std::string& arguments) {
+        const Result result = run_on_terminal(arguments, 80);
+        CHECK_FALSE(contains(result.output, "\x1b]"));
+        return result;
+    };
+    const std::string folder = "--out '" + (scratch / ("run" + title)).string() + "' ";
+    const Result trained = on_terminal(tiny + folder + "--text " + (scratch / "letters").string() +
+                                       " --steps 20 --lr 0.1 --prompt '" + title + "'");
+    CHECK(trained.code == 0);
+    CHECK(contains(trained.output, "\\x1b]0;title\\x07"));
+    const Result generated = on_terminal("generate --model '" + (scratch / ("run" + title)).string() +
+                                         "/model.safetensors' --max_new_tokens 60");
+    CHECK(contains(generated.output, "\\x1b"));
+    const Result refused = on_terminal("generate --model '" + (scratch / title).string() + "'");
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.output, "\\x1b]0;title\\x07 does not exist"));
+}
+
 TEST_CASE("a run that was done goes on when it gets more steps, with the bits of one that had them",
           "[fault][programs]") {
     const Scratch whole, parts;

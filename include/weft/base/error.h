@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
 
 namespace weft {
 
@@ -31,10 +32,10 @@ struct Error : std::runtime_error {
     template <class... Parts>
     requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts) : std::runtime_error(text(parts...)) {}
 
-    // The same text, without an error.
+    // The same text, without an error. Parts may come from anywhere: see printable().
     //
     //     const std::string sizes = Error::text(a.shape(), " and ", 2.5);  // "(2, 3) and 2.5"
-    static std::string text(const auto&... parts) { return (std::string() + ... + text_of(parts)); }
+    static std::string text(const auto&... parts) { return printable((std::string() + ... + text_of(parts))); }
 
     // Puts the place of a model where it was thrown before the message, once: "GPT.blocks[3].attn: ".
     //
@@ -44,7 +45,7 @@ struct Error : std::runtime_error {
     //     const std::string message = error.what();  // "GPT.head: linear: x (2, 3) does not fit"
     void locate(const std::string& path) {
         if (!std::exchange(located_, true))
-            static_cast<std::runtime_error&>(*this) = std::runtime_error(path + ": " + what());
+            static_cast<std::runtime_error&>(*this) = std::runtime_error(printable(path) + ": " + what());
     }
 
 private:
