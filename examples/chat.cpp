@@ -161,11 +161,11 @@ public:
             std::printf("(a new talk)\n");
         } else if (name == "/system") {
             form_.system = value;
-            std::printf("(the model is told: %s)\n", value.c_str());
+            std::printf("(the model is told: %s)\n", for_terminal(value).c_str());
         } else if (name == "/temperature") {
             double temperature = 0;
             if (const std::string problem = read_number(value, 0.0, 1e6, temperature); !problem.empty())
-                std::printf("/temperature: %s\n", problem.c_str());
+                std::printf("/temperature: %s\n", for_terminal(problem).c_str());
             else
                 s_.temperature = temperature, std::printf("(temperature %s)\n", to_chars(temperature).c_str());
         } else if (name == "/tokens") {
@@ -211,7 +211,7 @@ private:
             report::Report page("A talk with " + model.filename().string(), 64'000'000);
             page.attention(0, pieces, viz::attention_weights(run, from_vector(ids, {1, std::ssize(ids)})));
             page.save(path);
-            std::printf("(wrote %s: what each head of %lld layers looked at)\n", path.c_str(),
+            std::printf("(wrote %s: what each head of %lld layers looked at)\n", for_terminal(path).c_str(),
                         static_cast<long long>(published_.model.config.num_layers));
         } catch (const Error& error) {
             std::printf("(%s)\n", error.what());

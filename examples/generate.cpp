@@ -245,12 +245,12 @@ void end_at_once(int signal) {
 // Standard output; the first failed write is reported by check().
 class Output {
 public:
-    bool write(const std::string& written_text) {
-        const std::string text = for_terminal(written_text);
-        if (!text.empty()) line_open = 1;
+    bool write(const std::string& text) {
+        const std::string tame = for_terminal(text);
+        if (!tame.empty()) line_open = 1;
         errno = 0;
         const bool written =
-            std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+            std::fwrite(tame.data(), 1, tame.size(), stdout) == tame.size() && std::fflush(stdout) == 0;
         if (!written && reason_ == 0) reason_ = errno;
         return written;
     }

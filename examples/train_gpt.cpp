@@ -158,7 +158,8 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
         const std::string tables = profile->str();
         profile->save_trace(o.profile);
         profile.reset();
-        if (!o.quiet) std::printf("%swrote %s\n", tables.c_str(), o.profile.c_str());
+        if (!o.quiet)
+            std::printf("%swrote %s\n", for_terminal(tables).c_str(), for_terminal(o.profile).c_str());
     };
     options.at_step = [&, first = trained.state.step](std::int64_t step) {
         group.at_step(step);
@@ -208,19 +209,18 @@ void print_end(const Options& o, const Trained& run, CLI::App& app, const std::s
     const training::Terminal terminal;
     std::vector<std::string> command = resume_command("  " + quoted(program), app);
     if (ended) command.push_back("--steps=" + std::to_string(2 * run.state.step));
-    const std::string report = in(o, "report.html").string();
-    std::istringstream message(
+    const std::string report = for_terminal(in(o, "report.html").string());
+    std::istringstream message(for_terminal(
         ended ? words("wrote ", in(o, "model.safetensors").string(), ", ", in(o, "loss.csv").string(), " and")
               : words(stopped, " after ", run.state.step, " of ", o.rate.steps,
-                      " steps, and saved; the report is"));
+                      " steps, and saved; the report is")));
     std::vector<std::string> parts;
     for (std::string word; std::getline(message, word, ' ');) parts.push_back(word);
     parts.push_back(report);
     std::string line = terminal.folded(parts);
     line.replace(line.rfind(report), report.size(), terminal.link(report));
-    std::printf("%s\n%s\n%s\n%s", line.c_str(),
-                ended ? "to train longer:" : "to continue:", terminal.folded(command, " ", " \\").c_str(),
-                ended ? "\n" : "");
+    std::printf("%s\n%s\n%s\n%s", line.c_str(), ended ? "to train longer:" : "to continue:",
+                for_terminal(terminal.folded(command, " ", " \\")).c_str(), ended ? "\n" : "");
 }
 
 int train_gpt(int argc, char** argv) {
@@ -257,7 +257,7 @@ int train_gpt(int argc, char** argv) {
         if (!o.quiet)
             std::printf(
                 "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
-                o.out.c_str(), whole(run.state.step), stops ? "--stop_at" : "--steps",
+                for_terminal(o.out).c_str(), whole(run.state.step), stops ? "--stop_at" : "--steps",
                 whole(stops ? o.stop_at : o.rate.steps));
         if (!o.compare.empty() && o.first) {
             report::Report page = report::Report::load(in(o, "report.html"));

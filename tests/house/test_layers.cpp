@@ -344,3 +344,32 @@ TEST_CASE("what the library throws is one of the types in error.h, or std::bad_a
             }
     CHECK(throws >= 200);
 }
+
+TEST_CASE("what the programs print from outside passes through one function", "[house]") {
+    static const std::regex print(R"(\b(printf|fprintf|fwrite|fputs|puts)\(([^;]|";")*;)"),
+        text(R"(\.(c_str|data)\(\))");
+    const std::set<std::string> tame{"for_terminal", "printable",  // and by excerpt(), or a number:
+                                     "quoted",       "shown",     "most_likely", "cell",
+                                     "to_chars",     "decimals",  "tame",        "line"};  // of such
+    int prints = 0;
+    for (const char* program : {"train_gpt", "generate", "chat", "evaluate", "inside", "command_line"}) {
+        const std::string source =
+            markdown::read(markdown::root / "examples" / (std::string(program) + ".cpp"));
+        for (std::sregex_iterator at(source.begin(), source.end(), print), end; at != end; ++at) {
+            const std::string call = at->str();
+            for (std::sregex_iterator part(call.begin(), call.end(), text), none; part != none;
+                 ++part, ++prints) {
+                auto last =
+                    static_cast<std::size_t>(part->position());  // the end of a name, or of its arguments
+                for (int open = 0; call[last - 1] == ')' || open > 0; --last)
+                    open += (call[last - 1] == ')') - (call[last - 1] == '(');
+                std::size_t first = last;
+                while (std::isalnum(static_cast<unsigned char>(call[first - 1])) || call[first - 1] == '_')
+                    --first;
+                INFO(program << ": " << call);
+                CHECK(tame.contains(call.substr(first, last - first)));
+            }
+        }
+    }
+    CHECK(prints >= 15);
+}
