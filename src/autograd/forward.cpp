@@ -10,6 +10,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/ledger.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/trace.h"
 
 namespace weft {
@@ -72,6 +73,8 @@ struct Push {
     Tensor tangent(const std::vector<Tensor>& dx, const JvpRun& run) const {
         std::vector<Tensor> constants;
         for (const Tensor& x : saved) constants.push_back(unpacked(x, run));
+        const std::string whom = std::string("a rule of ") + operation;
+        const Lent moving(whom, dx), given(whom, constants);
         std::vector<bool> moves;
         bool is_symmetric = own_rule && own_rule.target<Symmetric>() != nullptr;
         for (std::size_t i = 0; i < dx.size(); ++i) {
@@ -81,9 +84,9 @@ struct Push {
         if (is_symmetric) return by_slope(dx, constants);
         if (own_rule && own_rule.target<Symmetric>() == nullptr) {
             tell("own rule");
-            return own_rule(Saved(std::move(constants), moves), dx);
+            return own_rule(Saved(constants, moves), dx);
         }
-        return transposed(dx, Saved(std::move(constants), moves), run.create_graph);
+        return transposed(dx, Saved(constants, moves), run.create_graph);
     }
 
     Tensor by_slope(const std::vector<Tensor>& dx, const std::vector<Tensor>& constants) const {
@@ -136,7 +139,7 @@ struct Push {
     // What the rule sees of a tensor that it saved. If its result is differentiated again, by an outer jvp or a
     // graph, it may call grad() on a function of a variable.
     static Tensor unpacked(const Tensor& x, const JvpRun& run) {
-        if (!x.defined() || !takes_gradient(x.dtype())) return x;
+        if (!x.defined() || x.packed() || !takes_gradient(x.dtype())) return x;
         const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
         return node || run.outer ? variable_of(x.array(), node, x.impl().tangents) : without_node(x);
     }

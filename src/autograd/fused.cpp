@@ -2,6 +2,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/profile.h"
 
 namespace weft {
@@ -31,7 +32,10 @@ Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const 
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
              const std::function<FusedResult()>& kernel, Vjp rule) {
-    if (composed_mode()) return reference(inputs);
+    if (composed_mode()) {
+        const Lent lent(operation, inputs);
+        return reference(inputs);
+    }
     const Profile::Span here(operation);
     FusedResult computed;
     {

@@ -31,8 +31,9 @@ private:
 // none is needed.
 using Grads = std::vector<Tensor>;
 // A gradient rule (vector–Jacobian product): maps the saved tensors and dy, the gradient of the result, to a
-// gradient for each input. Backward runs it with is_grad_enabled() true under create_graph or in a jvp, so a
-// rule with a fast formula can choose the differentiable one by that.
+// gradient for each input. It changes none of them in place, because others hold them, too (GraphError).
+// Backward runs it with is_grad_enabled() true under create_graph or in a jvp, so a rule with a fast formula
+// can choose the differentiable one by that.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
 // A tangent rule (Jacobian–vector product), of forward mode: maps the saved tensors and the tangents of the
