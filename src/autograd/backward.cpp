@@ -11,8 +11,10 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/ledger.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/profile.h"
 #include "weft/autograd/trace.h"
+#include "weft/base/running.h"
 #include "weft/base/scoped.h"
 
 namespace weft {
@@ -75,10 +77,15 @@ void take_out(const Tensor& dy, Grads& gradients) {
         if (g.defined() && is_out(g.impl().node)) g = without_node(g);
 }
 
-class Backward {
+// What hooks and rules are given is also the gradient of other tensors, saved, or the caller's: they may not
+// change it in place.
+class Backward : Lent {
 public:
     Backward(bool retain_graph, bool create_graph)
-        : retain_(retain_graph), keeps_graph_(create_graph), create_(create_graph || is_forward_mode()) {}
+        : Lent("backward"),
+          retain_(retain_graph),
+          keeps_graph_(create_graph),
+          create_(create_graph || is_forward_mode()) {}
 
     void seed(const char* operation, const Tensor& root, const Tensor& seed) {
         const std::shared_ptr<Node>& node = root.impl().node;
@@ -102,7 +109,7 @@ public:
         accumulate(nullptr, 0, node,
                    !seed.defined() ? Tensor(filled(root.shape(), 1, root.dtype()))
                    : create_       ? seed.clone()
-                                   : seed);
+                                   : without_node(seed));
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is
@@ -146,6 +153,18 @@ private:
         Tensor gradient;
         std::vector<LedgerTerm> terms;  // if a ledger is active
     };
+
+    bool holds(const Tensor& x) const override {
+        if (visited_ == nullptr) return false;
+        for (const Visit* at = visited_; at != nullptr; at = at->outer)
+            if (share_memory(at->gradient, x) || (at->in_rule && at->node.has_saved(x))) return true;
+        return std::ranges::any_of(pending_,
+                                   [&](const auto& p) { return share_memory(p.second.gradient, x); }) ||
+               std::ranges::any_of(results_, [&](const auto& r) { return share_memory(r.second, x); });
+    }
+    std::string to() const override {
+        return "a hook or the gradient rule of " + std::string(visited_->node.operation);
+    }
 
     bool needs(const std::shared_ptr<Node>& input) const {
         return input && (!has_targets_ || needed_.count(input.get()) > 0);
@@ -196,15 +215,21 @@ private:
     void visit(Pending next) {
         Node& node = *next.node;
         Tensor& gradient = next.gradient;
+        Visit here{visited_, node, gradient};
+        const Scoped<const Visit*> visiting(visited_, &here);
         bool hooked = false;
-        // Hooks come first, so what they return is what is stored and passed on.
-        const auto hooks = node.hooks;  // a hook may remove itself
-        for (const auto& [number, hook] : hooks) {
-            const Tensor replaced = hook(gradient);
-            if (!replaced.defined()) continue;
-            check_gradient(replaced, node, node.operation, ": the gradient that a hook returned");
-            gradient = replaced;
-            hooked = true;
+        // Hooks come first, so what they return is what is stored and passed on. They do not act on what they
+        // call.
+        if (!node.hooks.empty() && !Running::is(&node)) {
+            const Running running(&node);
+            const auto hooks = node.hooks;  // a hook may remove itself
+            for (const auto& [number, hook] : hooks) {
+                const Tensor replaced = hook(gradient);
+                if (!replaced.defined()) continue;
+                check_gradient(replaced, node, node.operation, ": the gradient that a hook returned");
+                gradient = replaced;
+                hooked = true;
+            }
         }
         if (ledger_) {
             const int backward = ledger_->entries_.empty() ? 1 : ledger_->entries_.back().backward + 1;
@@ -222,7 +247,8 @@ private:
                              "that backward, or compute the output again");
         Grads gradients = [&] {
             const NoTrace no_trace;  // its operations are not part of the run being traced
-            const Profile::Rule here(node.operation, node.number);
+            const Profile::Rule profiled(node.operation, node.number);
+            const Scoped<bool> ruling(here.in_rule, true);
             const Scoped<const char*> differentiated(differentiated_rule, create_ ? node.operation : nullptr);
             return create_ ? differentiable(node, gradient) : node.vjp(node.unpack(false), gradient);
         }();
@@ -242,6 +268,14 @@ private:
         }
     }
 
+    // A node whose hooks and rule run; inside it, those of a leaf that its rule completed.
+    struct Visit {
+        const Visit* outer;
+        const Node& node;
+        const Tensor& gradient;
+        bool in_rule = false;
+    };
+
     const bool retain_, keeps_graph_;
     const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
     const BackwardWatch* const watch_ = BackwardWatch::current_;  // null if none is active
@@ -258,6 +292,7 @@ private:
     std::map<const Node*, std::size_t> consumers_;  // for leaves among them, the edges not yet visited
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
     Results results_;
+    const Visit* visited_ = nullptr;
 };
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {

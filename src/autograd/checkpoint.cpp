@@ -1,7 +1,10 @@
 #include "weft/autograd/checkpoint.h"
 
+#include <algorithm>
+
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/raw.h"
 
 namespace weft {
@@ -53,14 +56,23 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
                   const std::vector<std::shared_ptr<Rng>>& generators) {
     if (is_forward_mode()) return f(inputs);  // its operations have tangents, and y no rule of its own
     const Draws before(generators);
-    Tensor y;
-    {
-        const NoGrad off;
-        y = f(inputs);
-    }
     std::vector<Tensor> all = inputs, to_save;
     all.insert(all.end(), parameters.begin(), parameters.end());
     to_save = all;
+    Tensor y;
+    try {
+        // Where nothing named requires a gradient, backward will not come by: recording shows what does.
+        const bool none =
+            std::ranges::none_of(all, [](const Tensor& x) { return x.defined() && x.requires_grad(); });
+        const GradMode mode(is_grad_enabled() && none);
+        const Lent lent("the function of checkpoint", inputs);
+        const std::uint64_t first = next_number();
+        y = f(inputs);
+        if (none) check_named(y, {}, first);
+    } catch (...) {
+        before.restore();
+        throw;
+    }
     to_save.push_back(y);
     return record(
         "checkpoint", y, all, to_save,

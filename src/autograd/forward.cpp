@@ -9,6 +9,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/ledger.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/trace.h"
 
 namespace weft {
@@ -71,6 +72,8 @@ struct Push {
     Tensor tangent(const std::vector<Tensor>& dx, const JvpRun& run) const {
         std::vector<Tensor> constants;
         for (const Tensor& x : saved) constants.push_back(unpacked(x, run));
+        const std::string whom = std::string("a rule of ") + operation;
+        const Lent moving(whom, dx), given(whom, constants);
         std::vector<bool> moves;
         bool is_symmetric = own_rule && own_rule.target<Symmetric>() != nullptr;
         for (std::size_t i = 0; i < dx.size(); ++i) {
@@ -80,9 +83,9 @@ struct Push {
         if (is_symmetric) return by_slope(dx, constants, run);
         if (own_rule && own_rule.target<Symmetric>() == nullptr) {
             tell("own rule");
-            return own_rule(Saved(std::move(constants), moves), dx);
+            return own_rule(Saved(constants, moves), dx);
         }
-        return transposed(dx, Saved(std::move(constants), moves), run.create_graph);
+        return transposed(dx, Saved(constants, moves), run.create_graph);
     }
 
     Tensor by_slope(const std::vector<Tensor>& dx, const std::vector<Tensor>& constants,
@@ -133,7 +136,7 @@ struct Push {
     // What the rule sees of a tensor that it saved. If its result is differentiated again, it may call grad()
     // on a function of a variable.
     Tensor unpacked(const Tensor& x, const JvpRun& run) const {
-        if (!x.defined() || !takes_gradient(x.dtype())) return x;
+        if (!x.defined() || x.packed() || !takes_gradient(x.dtype())) return x;
         const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
         const bool derived = is_differentiated(run) && is_derived(x, y, inputs);
         if (!node && !run.outer && !derived) return without_node(x);

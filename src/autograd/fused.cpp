@@ -2,6 +2,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/profile.h"
 
 namespace weft {
@@ -33,6 +34,7 @@ Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              const std::function<FusedResult()>& kernel, Vjp rule) {
     if (composed_mode()) {
         const Scoped<const char*> differentiated(differentiated_rule, operation);
+        const Lent lent(operation, inputs);
         return reference(inputs);
     }
     const Profile::Span here(operation);

@@ -36,6 +36,7 @@ struct SavedTensor {
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
     bool is_derived = false;     // see is_derived()
     Tangents tangents = {};      // for a gradient that a running jvp differentiates
+    std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
 
 struct Node : std::enable_shared_from_this<Node> {
@@ -47,7 +48,8 @@ struct Node : std::enable_shared_from_this<Node> {
     // create_graph each is a variable of its own (an alias), so a rule may differentiate a function of them:
     // one tensor saved twice is two variables, and the rule does not see how inputs depend on each other.
     Saved unpack(bool create_graph);
-    void release();  // frees what backward needs, so another backward is refused
+    bool has_saved(const Tensor& x) const;  // whether a saved tensor shares x's memory
+    void release();                         // frees what backward needs, so another backward is refused
 
     const std::uint64_t number;  // larger than its inputs' numbers: descending order is topological
     const char* const operation;
@@ -165,6 +167,11 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
 
 // Throws unless a rule returned a gradient for each input.
 void check_count(const char* operation, std::size_t gradients, std::size_t inputs);
+
+// Whether both have values, in one storage.
+inline bool share_memory(const Tensor& a, const Tensor& b) {
+    return a.defined() && a.impl().array.storage && a.impl().array.storage == b.impl().array.storage;
+}
 
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);

@@ -3,10 +3,12 @@
 // not know what it is a view of, as PyTorch's does.
 #include "weft/autograd/tensor.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <ostream>
 
 #include "autograd/node.h"
+#include "weft/autograd/lent.h"
 #include "weft/tensor/packed_matrix.h"
 
 namespace weft {
@@ -16,6 +18,20 @@ namespace weft {
 static_assert(sizeof(void*) != 8 || (sizeof(Shape) == 72 && offsetof(Array, shape) == 16 &&
                                      offsetof(Array, strides) == 88 && offsetof(Array, offset) == 160 &&
                                      offsetof(Array, dtype) == 168 && offsetof(TensorImpl, node) == 176));
+
+Lent::Lent(std::string to, std::span<const Tensor> tensors)
+    : outer_(current_), to_(std::move(to)), tensors_(tensors), here_(current_, this) {}
+
+bool Lent::holds(const Tensor& x) const {
+    return std::ranges::any_of(tensors_, [&](const Tensor& lent) { return share_memory(lent, x); });
+}
+
+void Lent::refuse(const char* operation, const Tensor& x) const {
+    if (holds(x))
+        throw GraphError(operation, ": ", to(), " was given this tensor of shape ", x.shape(),
+                         ", which others hold, too; change a clone() of it");
+    if (outer_ != nullptr) outer_->refuse(operation, x);
+}
 
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
     if ((is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad()))) || has_tangent(x) ||
@@ -31,6 +47,7 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
     if (x.array().overlaps_itself())
         throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
+    Lent::check(operation, x);
     if (!other) return;
     if (!promotes(other->dtype(), x.dtype()))
         throw DTypeError(operation, ": a tensor of ", name(x.dtype()), " does not take ", name(other->dtype()),
@@ -234,6 +251,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     if (requires_grad() && !takes_gradient(other.dtype()))
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
+    Lent::check("set_data", *this);
     if (other.packed() && requires_grad())
         throw DTypeError("set_data: a tensor that requires a gradient cannot become blocks of ",
                          name(other.packed()->format()), ", which take none; call requires_grad_(false) first");

@@ -102,9 +102,9 @@ bool must_change(const Tensor& parameter, const Tensor& before, double lr) {
     return any(clamp(abs(in_float64(parameter.grad())), 0, 1) * lr > abs(before) * spacing + smallest);
 }
 
-// Why the step did not train a parameter that had the values `before`; empty if it did.
+// Why the step did not train a parameter that had the values `before`; empty if it did, or is in blocks.
 std::string fault_of(const FlowRow& row, const Tensor& parameter, const Tensor& before, double lr) {
-    if (row.frozen) return "";
+    if (row.frozen || !before.defined()) return "";
     if (!all(isfinite(before))) return "held NaN or an infinity before the step";
     if (row.problem == "absent") return "gets no gradient: the loss does not depend on it through the graph";
     if (row.problem == "not finite") return "gets a gradient with NaN or an infinity";
@@ -164,7 +164,8 @@ FlowReport gradient_flow(const nn::Module& module, const Tensor& loss) {
 FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step) {
     std::vector<Tensor> before;
     const nn::NamedTensors parameters = module.named_parameters();
-    for (const auto& [name, parameter] : parameters) before.push_back(in_float64(parameter).clone());
+    for (const auto& [name, parameter] : parameters)
+        before.push_back(parameter.packed() ? Tensor() : in_float64(parameter).clone());
     std::map<std::uint64_t, Stranger> others;  // as they were before the optimiser's part of the step
     {
         const BackwardWatch watch([&](const Tensor& root) { others.merge(strangers(module, root)); });

@@ -145,6 +145,7 @@ DecoderAttention::DecoderAttention(const DecoderConfig& c, std::int64_t layer, c
       o_proj(register_module("o_proj", state.linear("o_proj"))) {}
 
 Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
+    const nn::CacheGuard guard({pass.cache, pass.cache == nullptr ? 0u : 1u});
     return nn::located(*this, [&] {
         Heads qkv = [&]() -> Heads {
             if (qkv_proj) return PackedHeads{(*qkv_proj)(x), num_heads, num_kv_heads, head_dim};
@@ -198,6 +199,7 @@ DecoderBlock::DecoderBlock(const DecoderConfig& c, std::int64_t layer, const Dec
                              [&] { return DecoderNorm(c, state / "post_feedforward_layernorm"); })) {}
 
 Tensor DecoderBlock::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
+    const nn::CacheGuard guard({pass.cache, pass.cache == nullptr ? 0u : 1u});
     return nn::located(*this, [&] {
         const auto normed = [](const std::optional<DecoderNorm>& norm, const Tensor& x) {
             return norm ? (*norm)(x) : x;

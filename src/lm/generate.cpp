@@ -30,7 +30,6 @@ std::int64_t kept_tokens(const LanguageModel& model, PromptCache& kept, const Te
         !model.caches_apply(kept.caches[0].longest(), static_cast<std::int64_t>(ids.size())))
         past = 0;
     for (nn::KeyValueCache& cache : kept.caches) cache.truncate(past);
-    kept.ids.clear();  // until they are known again
     return past;
 }
 
@@ -53,9 +52,10 @@ Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const Tens
     const Tensor all = empty({B, end}, int64);
     all.slice(1, 0, given).copy_(prompt);
     const bool use_cache = options.use_cache && model.has_caches();
-    PromptCache own, &kept = options.kept != nullptr ? *options.kept : own;
+    PromptCache kept;  // taken out while it is used: a function that is called here may generate with it, too
     std::int64_t past = 0;
     if (use_cache) {
+        if (options.kept != nullptr) kept = std::exchange(*options.kept, {});
         past = kept_tokens(model, kept, prompt);
         if (kept.caches.empty()) kept.caches = model.make_caches(options.cache_dtype);
     }
@@ -94,7 +94,10 @@ Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const Tens
         all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));
         goes_on = each(next) && std::ranges::count(has_ended, false) > 0;
     }
-    if (use_cache && B == 1) kept.ids = all[0].slice(0, 0, past).to_vector<std::int64_t>();
+    if (use_cache && options.kept != nullptr) {
+        kept.ids = all[0].slice(0, 0, past).to_vector<std::int64_t>();
+        *options.kept = std::move(kept);
+    }
     return all.slice(1, 0, T);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "nn/registry.h"
 #include "weft/autograd/trace.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
@@ -139,6 +140,11 @@ Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Te
         throw ValueError(name_,
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "
                          "the same tensor; leave out rotary_base for cross-attention");
+    if (W_qkv && !is_self && Ownership::is_hooked(*W_qkv))
+        throw ValueError(
+            name_,
+            ": cross-attention uses parts of W_qkv, which gives a hook of W_qkv nothing to act on; "
+            "set fused = false, and hook W_q, W_k or W_v");
     const std::int64_t T = query.size(-2), past = cache == nullptr ? 0 : cache->length();
     if (max_seq_len_ > 0 && past + T > max_seq_len_)
         throw ShapeError(name_, ": ", T, " tokens in ", query.shape(),
@@ -153,18 +159,18 @@ Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Te
             traced("X of keys", key);
             traced("X of values", value);
         }
-        std::vector<Tensor> weights, biases(3);  // those of W_q, W_k and W_v, or their rows in W_qkv
+        std::vector<Tensor> weights, biases(3);  // the rows of W_qkv
         if (W_qkv) {
             const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
             weights = row_blocks(W_qkv->weight, rows);
             if (W_qkv->bias.defined()) biases = split(W_qkv->bias, rows);
-        } else {
-            weights = {W_q->weight, W_k->weight, W_v->weight};
-            biases = {W_q->bias, W_k->bias, W_v->bias};
         }
-        const Tensor q = traced("Q", linear(query, weights[0], biases[0]));  // (B, T, H·d_k)
-        const Tensor k = traced("K", linear(key, weights[1], biases[1]));    // (B, S, G·d_k)
-        const Tensor v = traced("V", linear(value, weights[2], biases[2]));  // (B, S, G·d_v)
+        const auto projected = [&](const std::optional<Linear>& own, std::size_t i, const Tensor& x) {
+            return own ? (*own)(x) : linear(x, weights[i], biases[i]);
+        };
+        const Tensor q = traced("Q", projected(W_q, 0, query));  // (B, T, H·d_k)
+        const Tensor k = traced("K", projected(W_k, 1, key));    // (B, S, G·d_k)
+        const Tensor v = traced("V", projected(W_v, 2, value));  // (B, S, G·d_v)
         return std::array{split_heads(q, num_heads), split_heads(k, num_kv_heads),
                           split_heads(v, num_kv_heads)};
     }();
@@ -190,8 +196,8 @@ Mask MultiHeadAttention::causal_mask(std::int64_t T, const KeyValueCache* cache)
 
 AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                             const Mask& mask, bool wants_weights, KeyValueCache* cache) const {
+    const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
     return located(*this, [&]() -> AttentionResult {
-        const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
         const Heads qkv = heads(query, key, value, cache);
         const Mask given = cache == nullptr ? mask : mask.first_keys(cache->length());
         const AttentionOptions options = {

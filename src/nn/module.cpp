@@ -11,9 +11,11 @@
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/lent.h"
 #include "weft/autograd/record.h"
 #include "weft/autograd/trace.h"
 #include "weft/base/error_list.h"
+#include "weft/base/running.h"
 #include "weft/base/table.h"
 #include "weft/base/utf8.h"
 
@@ -316,6 +318,9 @@ ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Ten
         }
         at = found->second;
     }
+    if (at->kind == "ModuleList")
+        throw ValueError("Module::hook: ", Module(at).path(),
+                         " is a list, which is never called itself; hook its parts");
     std::erase_if(at->hooks, [](const auto& hook) { return hook.expired(); });
     const auto function = std::make_shared<const ForwardHook::Function>(std::move(f));
     at->hooks.push_back(function);
@@ -323,9 +328,11 @@ ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Ten
 }
 
 Tensor Module::hooked(Tensor y) const {
-    for (std::size_t i = 0; i < registry_->hooks.size(); ++i) {  // f may add others
-        const auto hook = registry_->hooks[i].lock();
-        if (!hook) continue;
+    for (const auto& added : registry_->hooks) {  // a list: a hook may add others, and remove expired ones
+        const auto hook = added.lock();
+        if (!hook || Running::is(hook.get())) continue;
+        const Running here(hook.get());
+        const Lent lent("a hook of " + path(), {&y, 1});
         const Tensor result = (*hook)(y);
         if (result.shape() != y.shape())
             throw ShapeError("hook: the result has the shape ", result.shape(), ", and what it replaces ",
@@ -347,6 +354,10 @@ std::optional<Module> Ownership::owner_of(const GraphNode& leaf) {
 Module Ownership::outermost(const Module& module) {
     const auto parent = module.registry_->parent.lock();
     return parent ? outermost(Module(parent)) : module;
+}
+
+bool Ownership::is_hooked(const Module& module) {
+    return std::ranges::any_of(module.registry_->hooks, [](const auto& hook) { return !hook.expired(); });
 }
 
 std::string Module::summary() const {

@@ -2,6 +2,7 @@
 #include "nn/registry.h"
 
 #include <map>
+#include <set>
 
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/error_list.h"
@@ -67,14 +68,20 @@ bool same_values(const Tensor& a, const Tensor& b) {
 void check_load(const Module& module, const NamedTensors& state, bool strict) {
     const NamedTensors own = module.state_dict();
     std::vector<ExpectedTensor> expected;
-    for (const auto& [name, value] : own) expected.push_back({name, value.shape(), value.dtype()});
-    check_state(module.kind(), expected, state, strict);
     const std::map<std::string, Tensor> given(state.begin(), state.end());
     for (const auto& [name, value] : own)
-        if (value.packed() && given.contains(name))
+        if (!value.packed() || given.contains(name)) expected.push_back({name, value.shape(), value.dtype()});
+    check_state(module.kind(), expected, state, strict);
+    for (const auto& [name, value] : own) {
+        if (!given.contains(name)) continue;
+        if (value.packed())
             throw DTypeError("load_state_dict: ", name, " of this ", module.kind(), " is held in blocks of ",
                              weft::name(value.packed()->format()),
                              ", which never change; make it whole first: to(float32)");
+        if (const PackedMatrix* blocks = given.at(name).packed())
+            throw DTypeError("load_state_dict: ", name, " of the state is held in blocks of ",
+                             weft::name(blocks->format()), "; give dequantize(*x.packed()) in its place");
+    }
     std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
     ErrorList wrong;
     for (const auto& [name, value] : own) {
@@ -93,9 +100,17 @@ void check_load(const Module& module, const NamedTensors& state, bool strict) {
 void Module::load_state_dict(const NamedTensors& state, bool strict) {
     check_load(*this, state, strict);  // every refusal comes before the first change
     const std::map<std::string, Tensor> given(state.begin(), state.end());
-    NoGrad off;
-    for (auto& [name, value] : state_dict())
-        if (const auto found = given.find(name); found != given.end()) value.copy_(found->second);
+    const NoGrad off;
+    std::vector<std::pair<Tensor, Tensor>> loads;  // tensors of the module, and what they load
+    std::set<const void*> changes;                 // their memory
+    for (const auto& [name, value] : state_dict())
+        if (const auto found = given.find(name); found != given.end()) {
+            loads.emplace_back(value, found->second);
+            changes.insert(storage_of(value));
+        }
+    for (auto& [value, x] : loads)  // which may be the module's own tensors under other names
+        if (x.handle() != value.handle() && changes.contains(storage_of(x))) x = x.clone();
+    for (auto& [value, x] : loads) value.copy_(x);
 }
 
 }  // namespace weft::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 
@@ -25,7 +26,7 @@ struct Module::Registry : LeafOwner {
     std::vector<Entry> tensors;  // parameters, then buffers
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
-    std::vector<std::weak_ptr<const std::function<Tensor(const Tensor&)>>> hooks;  // of the module's results
+    std::list<std::weak_ptr<const std::function<Tensor(const Tensor&)>>> hooks;  // of the module's results
     std::weak_ptr<Registry> parent;  // the first that it was registered with, under this name
     std::string name;
     std::map<std::string, const char*> names;  // all names, and what each one names: "parameter", "child", …
@@ -42,6 +43,8 @@ struct Ownership {
     static std::optional<Module> owner_of(const GraphNode& leaf);
     // The module that `module` is a part of and that is itself a part of none.
     static Module outermost(const Module& module);
+    // Whether it has hooks.
+    static bool is_hooked(const Module& module);
 };
 
 // Whether elements share memory, so that nothing can be written to x.

@@ -1,5 +1,7 @@
 #include "weft/nn/sequential.h"
 
+#include "weft/autograd/lent.h"
+
 namespace weft::nn {
 
 Sequential::Sequential(std::initializer_list<Step> steps) : Module("Sequential") {
@@ -10,6 +12,7 @@ Sequential::Sequential(std::initializer_list<Step> steps) : Module("Sequential")
 }
 
 Tensor Sequential::operator()(const Tensor& x) const {
+    const Lent lent("a step of Sequential", {&x, 1});
     return located(*this, [&] {
         Tensor y = x;
         for (const auto& step : steps_) y = step(y);

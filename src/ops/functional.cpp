@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/common.h"
+#include "weft/autograd/lent.h"
 
 namespace weft {
 
@@ -101,6 +102,11 @@ const Tensor& only_output(const char* caller, const List& outputs) {
 }
 
 }  // namespace
+
+List TensorFunction::operator()(const List& inputs) const {
+    const Lent lent("the function to differentiate", inputs);
+    return call_(inputs);
+}
 
 const Tensor& TensorFunction::only(const List& inputs) {
     if (inputs.size() != 1)

@@ -141,6 +141,122 @@ TEST_CASE("a hook sees the whole gradient once, and may replace it", "[autograd]
     CHECK(x.grad().item() == 60);
 }
 
+TEST_CASE(
+    "what a hook or a rule changes in place is refused, and no gradient, seed or saved tensor has changed",
+    "[autograd][hooks][fault]") {
+    const Tensor a = leaf({1, 2}), b = leaf({3, 4}), seed = tensor({3, 3}, float64);
+    using Rule = std::function<void(const Saved&, const Tensor&)>;
+    const auto mine = [](const Tensor& x, const Rule& rule) {
+        return record("mine", x.detach().clone(), {x}, {x}, [rule](const Saved& saved, const Tensor& dy) {
+            rule(saved, dy);
+            return Grads{dy};
+        });
+    };
+    const auto refused = [&](const std::string& words, const Tensor& y, bool of_seed = false) {
+        const auto state = [&] {
+            std::string text;
+            for (const Tensor& x : {a, b, seed})
+                text += x.repr() + (x.grad().defined() ? x.grad().repr() : "none");
+            return text;
+        };
+        const std::string message = words +
+                                    " was given this tensor of shape (2,), which others hold, too; change a "
+                                    "clone() of it";
+        refuses<GraphError>(message, state, [&] { y.backward(seed, true); });
+        refuses<GraphError>(message, state, [&] { (void)grad({y}, {a, b}, {seed}, {.retain_graph = true}); });
+        if (of_seed) return;  // under create_graph gradients begin with a copy of it
+        refuses<GraphError>(message, state, [&] { (void)grad({y}, {a, b}, {seed}, {.create_graph = true}); });
+    };
+    const auto changed_by = [&](const Tensor::Hook& hook, const std::string& words, bool of_seed = false) {
+        Tensor x = 1 * a;
+        (void)x.register_hook(hook);
+        refused(words + ": a hook or the gradient rule of multiply", x + b, of_seed);
+    };
+    changed_by([](const Tensor& g) { return Tensor(g).mul_(10); }, "mul_");
+    changed_by([](const Tensor& g) { return Tensor(g).slice(0, 0, 2).fill_(1), Tensor(); }, "fill_");
+    changed_by([](const Tensor& g) { return Tensor(g).set_data(ones({3}, float64)), Tensor(); }, "set_data");
+    changed_by([&](const Tensor&) { return Tensor(seed).add_(ones({2}, float64)), Tensor(); }, "add_", true);
+    Tensor kept;  // by another hook, whose tensor has another gradient, which waits
+    Tensor early = b + zeros({2}, float64), late = 2 * early;
+    (void)early.register_hook([&](const Tensor& g) { return kept = g, Tensor(); });
+    (void)Tensor(a).register_hook([&](const Tensor&) { return kept.defined() ? kept.mul_(2) : Tensor(); });
+    refused("mul_: a hook or the gradient rule of leaf", late + a);
+    Tensor(a).remove_hook(0);
+    refused("mul_: a hook or the gradient rule of mine",
+            mine(a, [](const Saved&, const Tensor& dy) { Tensor(dy).mul_(10); }) + b);
+    refused("mul_: a hook or the gradient rule of mine",
+            mine(a, [](const Saved& saved, const Tensor&) { Tensor(saved[0]).detach().mul_(10); }) + b);
+    refused("mul_: a hook or the gradient rule of mine",
+            mine(a,
+                 [&](const Saved&, const Tensor&) {
+                     const EnableGrad on;
+                     const Tensor x = leaf({1, 1});
+                     (x * seed).backward(ones({2}, float64));
+                     Tensor(seed).mul_(10);
+                 }) +
+                b,
+            true);
+    CHECK(all(grad({a + b}, {a}, {seed})[0] == seed));
+    // What is not lent may be changed: a copy, a parameter, and the gradient that `ready` gets.
+    Tensor seen;
+    (void)Tensor(a).register_hook([&](const Tensor& g) {
+        const NoGrad off;
+        Tensor(b).mul_(2);
+        return seen = g.clone().mul_(2);
+    });
+    (void)grad({a * 2 + b}, {a, b}, {seed}, {.ready = [](std::size_t, Tensor g) { g.mul_(2); }});
+    CHECK(all(seen == 4 * seed));
+    CHECK(all(seed == 3));
+    CHECK(all(b == tensor({6, 8}, float64)));
+}
+
+TEST_CASE("a function that changes what it is given is refused by what calls it", "[autograd][fault]") {
+    const Tensor x = leaf({1, 2}), plain = tensor({1, 2}, float64);
+    const auto all_values = [&] { return x.repr() + plain.repr(); };
+    const auto refused = [&](const std::string& to, const std::function<void()>& call) {
+        refuses<GraphError>("mul_: " + to + " was given this tensor of shape (2,), which others hold, too",
+                            all_values, call);
+    };
+    const auto f = [](const std::vector<Tensor>& in) {
+        const NoGrad off;
+        return Tensor(in[0]).detach().mul_(2);
+    };
+    const std::string to_differentiate = "the function to differentiate";
+    refused(to_differentiate, [&] { (void)jvp(f, {x}, {ones_like(x)}); });
+    refused(to_differentiate, [&] { (void)vjp(f, {x}, {ones_like(x)}); });
+    refused(to_differentiate, [&] { (void)jacobian(f, {x}); });
+    refused(to_differentiate, [&] { (void)jacobian(f, {x}, {.strategy = Strategy::forward_mode}); });
+    refused(to_differentiate, [&] { (void)hessian(f, {x}); });
+    refused(to_differentiate, [&] { (void)hvp(f, {x}, {ones_like(x)}); });
+    for (const Tensor& in : {x, plain}) {
+        refused("the function of checkpoint", [&] { (void)checkpoint(f, {in}); });
+        const NoGrad off;
+        const Composed reference;
+        refused("mine", [&] { (void)fused("mine", {in}, f, [] { return FusedResult(); }); });
+    }
+    const Tensor direction = ones({2}, float64);
+    const auto moved = [&](const Tensor& in) {
+        return record(
+            "mine", in.detach().clone(), {in}, {in}, [](const Saved&, const Tensor& dy) { return Grads{dy}; },
+            [](const Saved&, const std::vector<Tensor>& dx) { return Tensor(dx[0]).mul_(2); });
+    };
+    refused("a rule of mine", [&] { (void)jvp(moved, x, direction); });
+    CHECK(all(direction == 1));
+}
+
+TEST_CASE("a hook does not act on a backward that it calls", "[autograd][hooks]") {
+    const Tensor x = leaf({3});
+    Tensor h = x * x;
+    const Tensor y = h * 2;
+    double inner = 0;
+    h.register_hook([&](const Tensor& g) {
+        inner = grad({y}, {x}, {}, {.retain_graph = true})[0].item();
+        return 10 * g;
+    });
+    CHECK(grad({y}, {x}, {}, {.retain_graph = true})[0].item() == 120);
+    CHECK(inner == 12);
+}
+
 TEST_CASE("removing a hook never removes another, whatever was removed before", "[autograd][hooks]") {
     const Tensor x = leaf({1});
     Tensor h = 1.0 * x;

@@ -108,6 +108,22 @@ TEST_CASE("checkpoint: what would give a wrong gradient is refused in backward",
     refuses<GraphError>("(multiply) that is neither", [&] {
         sum(checkpoint([&](const Tensors& in) { return in[0] * hidden; }, {x})).backward();
     });
+    // Where nothing that was named requires a gradient, backward would pass by.
+    const Tensor data = randn({3, 3}, rng);
+    const auto unnamed = [&] {
+        const auto before = default_rng().state();
+        refuses<GraphError>("checkpoint: f depends on a tensor of shape (3, 3) (leaf) that is neither", [&] {
+            (void)checkpoint([&](const Tensors& in) { return f({dropout(in[0], 0.5, default_rng())}); },
+                             {data});
+        });
+        CHECK(default_rng().state().position == before.position);
+    };
+    unnamed();
+    CHECK_FALSE(checkpoint([](const Tensors& in) { return in[0] * 2; }, {data}).requires_grad());
+    {
+        const NoGrad off;
+        CHECK(same_bits(checkpoint(f, {data}), f({data})));
+    }
     const auto other_values =
         "checkpoint: f computed other values in backward than before; pass the generators that it draws "
         "from, and call backward in the mode (eval, Composed, …) of the forward pass";

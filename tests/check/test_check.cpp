@@ -181,17 +181,42 @@ TEST_CASE("gradcheck reports a gradient that changes from one backward to the ne
     CHECK(contains(report.message, "changes from one backward to the next"));
 }
 
-TEST_CASE("gradcheck reports a function that changes what it is given", "[check]") {
-    const auto report = gradcheck("careless",
-                                  [](const Inputs& x) {
-                                      NoGrad off;
-                                      Tensor(x[1]).mul_(1.0);
-                                      EnableGrad on;
-                                      return x[0] * x[1];
-                                  },
-                                  {input({2}), input({2}, 2).detach()});
-    CHECK_FALSE(report.passed);
-    CHECK(contains(report.message, "changed its input 1 in place"));
+TEST_CASE("a function that changes what it is given, or throws, leaves gradcheck's inputs and parameters alone",
+          "[check][fault]") {
+    const Tensor x = input({2}), constant = input({2}, 2).detach(), w = input({2}, 3);
+    Tensor(w).set_grad(ones({2}, float64));
+    const auto values = [&] {
+        std::string text;
+        for (const Tensor& each : {x, constant, w, w.grad()})
+            text += each.repr() + (each.grad().defined() ? "g" : "");
+        return text;
+    };
+    const auto careless = [&](const Inputs& in) {
+        const NoGrad off;
+        Tensor(in[1]).mul_(2);
+        return in[0] * in[1];
+    };
+    const std::string changes =
+        "mul_: the function of gradcheck of careless was given this tensor of shape (2,), which";
+    refuses<GraphError>(changes, values, [&] { (void)gradcheck("careless", careless, {x, constant}); });
+    refuses<GraphError>(changes, values, [&] { (void)gradgradcheck("careless", careless, {x, constant}); });
+    for (int calls_until = 0; calls_until < 25; ++calls_until)  // in f's first call, or as a parameter is moved
+        for (const bool in_rule : {false, true}) {
+            int calls = 0;
+            const auto check = [&] {
+                if (calls++ == calls_until) throw ValueError("no");
+            };
+            const auto f = [&](const Inputs& in) {
+                if (!in_rule) check();
+                const Tensor y = in[0] * w;
+                return record("mine", y.detach().clone(), {y}, {}, [&](const Saved&, const Tensor& dy) {
+                    if (in_rule) check();
+                    return Grads{dy};
+                });
+            };
+            const auto run = [&] { (void)gradgradcheck("thrower", f, {x}, {.parameters = {w}}); };
+            refuses<ValueError>("no", values, run);
+        }
 }
 
 TEST_CASE("gradcheck and gradgradcheck of parameters, which keep their values and gradients", "[check]") {

@@ -70,6 +70,12 @@ TEST_CASE("a PromptCache gives the same text, and computes only what it does not
         .logits = [](const Tensor&, const Ids&) -> Tensor { throw ValueError("no"); }};
     CHECK_THROWS_AS(lm::generate(model, other, fails), ValueError);
     CHECK(lm::generate(model, prompt, with_kept) == answer);
+    // A function that is called may generate with it, too.
+    Ids inner;
+    const auto nested = [&](std::int64_t) { return inner = lm::generate(model, other, with_kept), true; };
+    CHECK(lm::generate(model, prompt, with_kept, nested) == answer);
+    CHECK(inner == lm::generate(model, other, fresh));
+    CHECK(lm::generate(model, prompt, with_kept) == answer);
 }
 
 TEST_CASE("a model whose angles change with the length is computed anew where its caches do not apply",

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "catch.h"
+#include "environment.h"
 #include "refusal.h"
 #include "source.h"
 #include "weft/check/gradient_flow.h"
@@ -39,6 +40,13 @@ std::vector<std::string> compact_names(const nn::Module& model) {
         if (x.packed() || !takes_gradient(x.dtype())) names.push_back(name);
     return names;
 }
+
+// x Wᵀ + x Aᵀ, where W may be half or in blocks.
+struct Adapted : nn::Module {
+    nn::Linear base = register_module("base", nn::Linear(32, 32));
+    nn::Parameter A = register_parameter("A", 0.1 * ones({32, 32}));
+    Tensor operator()(const Tensor& x) const { return base(x) + linear(x, A); }
+};
 
 }  // namespace
 
@@ -108,6 +116,72 @@ TEST_CASE("beside weights in blocks the rest is trained", "[nn][packed]") {
     }
     CHECK(loss().item() < before - 0.1);
     CHECK(model.token_embedding.weight.packed() != nullptr);
+}
+
+TEST_CASE("an adapter beside weights in blocks or of half size is checkpointed, recorded, checked and saved",
+          "[nn][packed]") {
+    const Tensor x = randn({4, 32}).requires_grad_();
+    for (const auto& form : forms) {
+        Adapted net;
+        hold(net, form);
+        const Tensor W = net.base.weight;
+        const std::vector<Tensor> expected = grad({sum(net(x) * net(x))}, {x, net.A});
+        const auto agrees = [&](const Tensor& y, const std::vector<Tensor>& wanted) {
+            const std::vector<Tensor> found = grad({sum(y * y)}, wanted);
+            for (std::size_t i = 0; i < found.size(); ++i)
+                CHECK(difference(found[i], expected[i]) < 1e-4 * max(abs(expected[i])).item());
+        };
+        agrees(nn::checkpoint(net, x), {x, net.A});
+        agrees(checkpoint([&](const auto& in) { return net(in[0]); }, {x}, net.parameters()), {x, net.A});
+        agrees(checkpoint([&](const auto& in) { return linear(in[0], in[1]) + in[2]; },
+                          {x, W, linear(x, net.A) + net.base.bias}),
+               {x, net.A});
+        const auto rest = linear(x, net.A).detach() + net.base.bias.detach();
+        const auto product = [&](const std::vector<Tensor>& in) { return linear(in[0], in[1]) + rest; };
+        const auto dx = [&](const Saved& saved, const Tensor& dy) {
+            const Tensor& w = saved[1];
+            return Grads{matmul(dy, w.packed() ? dequantize(*w.packed()) : w.to(float32)), {}};
+        };
+        const Tensor y = product({x.detach(), W});
+        const std::vector<Tensor> of_base = grad({sum(product({x, W}) * product({x, W}))}, {x});
+        for (const Tensor& z : {record("mine", y.clone(), {x, W}, {x, W}, dx),
+                                fused("mine", {x, W}, product,
+                                      [&] {
+                                          return FusedResult{y.clone(), {}};
+                                      }),
+                                fused(
+                                    "mine", {x, W}, product,
+                                    [&] {
+                                        return FusedResult{y.clone(), {}};
+                                    },
+                                    dx)})
+            CHECK(difference(grad({sum(z * z)}, {x})[0], of_base[0]) < 1e-3 * max(abs(of_base[0])).item());
+        const auto [value, tangent] = jvp(
+            [&](const Tensor& in) {
+                return record("mine", y.clone(), {in, W}, {in, W}, dx);
+            },
+            x, ones_like(x));
+        CHECK(difference(tangent, linear(ones_like(x), W)) < 1e-3);
+
+        nn::NamedTensors trained;
+        for (const auto& named : net.named_parameters())
+            if (named.second.requires_grad()) trained.push_back(named);
+        CHECK(trained.size() == 2);
+        optim::AdamW optimizer(trained, {.lr = 0.01});
+        const auto step = [&] {
+            optimizer.zero_grad();
+            mean(pow(net(x.detach()), 2)).backward();
+            optimizer.step();
+        };
+        CHECK(check::first_step(net, 0.01, step).passed());
+        const Scratch scratch;
+        training::Checkpoint(net, optimizer, 1).save(scratch / "run");
+        const Tensor before = net(x.detach());
+        step();
+        CHECK(difference(net(x.detach()), before) > 0);
+        CHECK(training::Checkpoint::load(scratch / "run").restore(net, optimizer) == 1);
+        CHECK(same_bits(net(x.detach()), before));
+    }
 }
 
 TEST_CASE("a layer takes blocks, or half a matrix, in place of its weight", "[nn][packed]") {

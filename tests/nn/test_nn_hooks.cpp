@@ -1,9 +1,12 @@
 // Module::hook: what a hook sees and replaces, for how long, of which modules, and what is refused.
+#include <filesystem>
 #include <optional>
+#include <regex>
+#include <set>
 
-#include "catch.h"
+#include "places.h"
+#include "refusal.h"
 #include "source.h"
-#include "weft/lm.h"
 
 using namespace weft;
 using source::difference;
@@ -27,7 +30,113 @@ Tensor input() {
 
 Tensor same(const Tensor& y) { return y; }
 
+// A module, a pass of it, and the paths to its parts that are not called.
+struct Called {
+    nn::Module module;
+    std::function<void()> run;
+    std::set<std::string> not_called = {};
+};
+
+// Calls check(path, part) for a module and its parts.
+void for_each_part(const nn::Module& module, const std::string& path,
+                   const std::function<void(const std::string&, const nn::Module&)>& check) {
+    check(path, module);
+    for (const auto& [name, child] : module.named_children())
+        for_each_part(child, path.empty() ? name : path + "." + name, check);
+}
+
+// Every module of nn and lm is in one of these.
+std::vector<Called> all_modules() {
+    Rng rng(1);
+    const Tensor x = randn({2, 3, 8}, rng), memory = randn({2, 5, 8}, rng), ids = tensor({{1, 2, 3}});
+    std::vector<Called> all;
+    const auto add = [&](const auto& module, const auto&... arguments) {
+        all.push_back({module, [=] { (void)module(arguments...); }});
+    };
+    add(nn::Sequential{nn::Flatten(), nn::Linear(24, 8), nn::ReLU(), nn::Tanh(), nn::GELU(), nn::SiLU(),
+                       nn::Identity(), nn::Dropout(0.5), nn::LayerNorm(8), nn::RMSNorm(8), nn::GatedMLP(8),
+                       nn::MLP(8), nn::Mixture<nn::MLP>(8), nn::MixtureOfExperts(8)},
+        x);
+    add(nn::Sequential{nn::Embedding(7, 8),
+                       [](const Tensor& y) {
+                           return y.reshape({1, 1, 3, 8});
+                       },
+                       nn::Conv2d(1, 2, 3), nn::BatchNorm(2)},
+        ids);
+    const nn::AttentionConfig separate{.fused = false};
+    add(nn::MultiHeadAttention(8, 2), x);
+    add(nn::MultiHeadAttention(8, 2, separate), x);
+    add(nn::MultiHeadAttention(8, 2, separate), x, memory, memory);
+    add(nn::CausalMultiHeadAttention(8, 2), x);
+    add(nn::TransformerBlock(8, 2), x);
+    add(nn::DecoderBlock(8, 2, {.attention = separate}), x, memory);
+    const nn::DecoderBlock fused(8, 2);
+    add(fused, x, memory);
+    all.back().not_called = {"cross.W_qkv"};
+    for (const std::optional<double> rotary : {std::optional<double>(), std::optional<double>(1e4)}) {
+        const lm::GPT gpt({.vocab_size = 7,
+                           .block_size = 8,
+                           .num_layers = 1,
+                           .num_heads = 2,
+                           .d_model = 8,
+                           .attention = {.rotary_base = rotary}});
+        add(gpt, ids);
+        add(lm::LanguageModel(gpt), ids);
+    }
+    lm::DecoderConfig config{.vocab_size = 7, .num_layers = 1, .num_heads = 2, .d_model = 8};
+    add(lm::Decoder(config, rng), ids);
+    config.norm_place = lm::NormPlace::around;
+    config.qk_norm = config.fused_qkv = true;
+    add(lm::Decoder(config, rng), ids);
+    config.norm_place = lm::NormPlace::after;
+    config.learned_positions = true;
+    config.gated = config.tied_head = config.fused_qkv = false;
+    add(lm::Decoder(config, rng), ids);
+    return all;
+}
+
 }  // namespace
+
+TEST_CASE("a hook acts on every module, and on every part of one", "[nn][hooks]") {
+    std::set<std::string> kinds;
+    for (const Called& one : all_modules())
+        for_each_part(one.module, "", [&](const std::string& path, const nn::Module& part) {
+            INFO(one.module.kind() << " at \"" << path << "\"");
+            kinds.insert(part.kind());
+            int calls = 0;
+            const auto counting = [&](const Tensor& y) { return ++calls, y; };
+            if (part.kind() == "ModuleList")
+                return refuses<ValueError>(
+                    "Module::hook: … is a list, which is never called itself; hook its parts",
+                    [&] { (void)one.module.hook(path, counting); });
+            const nn::ForwardHook hook = one.module.hook(path, counting);
+            if (one.not_called.contains(path))
+                return refuses<ValueError>(
+                    "DecoderBlock.cross: MultiHeadAttention: cross-attention uses parts of W_qkv, which gives "
+                    "a "
+                    "hook of W_qkv nothing to act on; set fused = false, and hook W_q, W_k or W_v",
+                    one.run);
+            one.run();
+            CHECK(calls > 0);
+        });
+    const std::map<std::string, std::string> other_names{{"Mixture", "MixtureOfExperts"},
+                                                         {"PreNormBlock", "TransformerBlock"},
+                                                         {"DecoderNorm", "RMSNorm"},
+                                                         {"LanguageModel", "GPT"}};
+    const std::regex declared("\n(?:struct|class) (\\w+) : (?:public )?(?:nn::)?Module \\{");
+    int found = 0;
+    for (const char* room : {"nn", "lm"})
+        for (const auto& file :
+             std::filesystem::directory_iterator(places::source() + "/include/weft/" + room)) {
+            const std::string text = io::load_text(file.path());
+            for (std::sregex_iterator at(text.begin(), text.end(), declared), end; at != end; ++at, ++found) {
+                const std::string name = (*at)[1];
+                INFO(name << " of " << file.path());
+                CHECK(kinds.contains(other_names.contains(name) ? other_names.at(name) : name));
+            }
+        }
+    CHECK(found > 25);
+}
 
 TEST_CASE("a hook sees what a module returns, and what it returns takes its place", "[nn][hooks]") {
     const Net net;
@@ -118,6 +227,28 @@ TEST_CASE("a hook may add and remove hooks of the module that is running", "[nn]
     CHECK(difference(net(x), before + 1) == 0);
     CHECK(difference(net(x), before + 1) == 0);
     CHECK(added.size() == 1);
+}
+
+TEST_CASE("a hook that removes an expired one does not make the next be skipped", "[nn][hooks]") {
+    const Net net;
+    std::optional<nn::ForwardHook> expired = net.hook("", same), added;
+    const nn::ForwardHook adding = net.hook("", [&](const Tensor& y) {
+        expired.reset();
+        if (!added) added = net.hook("", same);
+        return y;
+    });
+    const nn::ForwardHook next = net.hook("", [](const Tensor& y) { return zeros_like(y); });
+    CHECK(max(abs(net(input()))).item() == 0);
+}
+
+TEST_CASE("a hook does not act on what it calls itself", "[nn][hooks]") {
+    const Net net;
+    const Tensor x = input(), before = net(x);
+    const nn::ForwardHook hook =
+        net.hook("hidden", [&](const Tensor& y) { return y + net.hidden(x) + net.hidden(x); });
+    CHECK(difference(net(x), net.out(tanh(3 * linear(x, net.hidden.weight, net.hidden.bias)))) < 1e-6);
+    const nn::ForwardHook other = net.hook("hidden", [&](const Tensor& y) { return net(x), y; });
+    CHECK(difference(net(x), net.out(tanh(3 * linear(x, net.hidden.weight, net.hidden.bias)))) < 1e-6);
 }
 
 TEST_CASE("copies of a module share its hooks, and clones have none", "[nn][hooks]") {
@@ -211,6 +342,23 @@ TEST_CASE("a result of another shape or type is refused with the module's path",
         CHECK(message_of<ShapeError>([&] { net(x); }).starts_with("Net.hidden: "));
     }
     net(x);
+}
+
+TEST_CASE("a hook that changes what it is given is refused, and the module's input is as it was",
+          "[nn][hooks][fault]") {
+    const NoGrad off;
+    const nn::Sequential net{nn::Identity(), nn::Flatten(), nn::Dropout(0.5)};
+    nn::Module(net).eval();
+    const Tensor x = input(), before = x.clone();
+    for (const char* path : {"0", "1", "2", ""}) {
+        const nn::ForwardHook hook =
+            net.hook(path, [](const Tensor& y) { return Tensor(y).slice(0, 0, 1).mul_(2), y; });
+        refuses<GraphError>(
+            "mul_: a hook of … was given this tensor of shape (1, 3), which others hold, too; change a "
+            "clone() of it",
+            [&] { net(x); });
+        CHECK(difference(x, before) == 0);
+    }
 }
 
 TEST_CASE("hooks stay with the modules on the path, and a path to nowhere is refused by its part",

@@ -161,6 +161,29 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Module::load_state_dict l
     refuses(watch(box), [&] { box.load_state_dict(with("wide", ones({3})), false); });
     refuses(watch(box), [&] { io::load(box, scratch / "missing"); });
     changes(watch(box), [&] { box.load_state_dict(right, false); });
+
+    nn::Linear wide(32, 2), packed(32, 2);
+    packed.pack(BlockFormat::Q8_0);
+    const nn::NamedTensors blocks{{"bias", ones({2})}, {"weight", packed.weight}};
+    refuses<DTypeError>(
+        "load_state_dict: weight of the state is held in blocks of Q8_0; give "
+        "dequantize(*x.packed()) in its place",
+        watch(wide), [&] { wide.load_state_dict(blocks); });
+    refuses<DTypeError>("load_state_dict: weight of this Linear is held in blocks of Q8_0", watch(packed),
+                        [&] { packed.load_state_dict(wide.state_dict()); });
+    packed.load_state_dict({{"bias", ones({2})}});  // what never changes may be missing
+    CHECK(all(packed.bias == 1));
+}
+
+TEST_CASE("a module loads its own tensors under exchanged names", "[nn]") {
+    Box box;
+    const Tensor a = box.register_parameter("a", tensor({1.0, 2})),
+                 b = box.register_parameter("b", tensor({3.0, 4}));
+    const Tensor row = box.register_buffer("row", tensor({5.0, 6}));
+    box.load_state_dict({{"a", b}, {"b", row.detach()}, {"row", a.detach()}});
+    CHECK(all(a == tensor({3.0, 4})));
+    CHECK(all(b == tensor({5.0, 6})));
+    CHECK(all(row == tensor({1.0, 2})));
 }
 
 TEST_CASE_METHOD(Unchanged,
@@ -283,6 +306,10 @@ TEST_CASE_METHOD(Unchanged,
         const EnableGrad on;
         refuses<GraphError>("NoGrad", part, [&] { block.attn(x, cache); });
     }
+    for (const char* path : {"mlp", "attn.W_out", "attn", ""}) {  // after the cache has grown
+        const nn::ForwardHook hook = block.hook(path, [](const Tensor&) -> Tensor { throw ValueError("no"); });
+        refuses<ValueError>("no", part, [&] { block(x, cache); });
+    }
     changes(part, [&] { block(x, cache); });
 }
 
@@ -320,6 +347,13 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Decoder::operator() Langu
     uneven[1].truncate(1);
     refuses<ValueError>("Decoder: caches of 2 and of 1 tokens", watch(uneven),
                         [&] { model(tensor({{1}}), uneven); });
+    const lm::DecoderBlock& layer = model.layers[0];
+    const lm::DecoderPass pass{.mask = Mask::causal(), .cache = &caches[0]};
+    for (const char* path : {"mlp", "self_attn.o_proj", "self_attn", ""}) {
+        const nn::ForwardHook hook = layer.hook(path, [](const Tensor&) -> Tensor { throw ValueError("no"); });
+        refuses<ValueError>("no", all, [&] { layer(ones({1, 1, 8}), pass); });
+        refuses<ValueError>("no", all, [&] { model(tensor({{1}}), caches); });
+    }
     changes(all, [&] { handle.last_logits(tensor({{1}}), caches); });
 }
 

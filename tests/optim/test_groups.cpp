@@ -111,6 +111,12 @@ TEST_CASE("set_lr keeps the ratios of the groups, also after a rate of 0", "[opt
     CHECK(optimizer.lr() == 0.5);
     optimizer.set_lr(3);
     CHECK(optimizer.lr(1) == 1.5);
+    optimizer.set_lr(0);  // where a schedule ends
+    optim::AdamWOptions options = optimizer.options(1);
+    options.weight_decay = 0.5;
+    optimizer.set_options(1, options);
+    optimizer.set_lr(2);
+    CHECK(optimizer.lr(1) == 1);
 
     optim::SGD equal({{net.body, {.lr = 0}}, {net.head, {.lr = 0}}});
     equal.set_lr(0.1);
@@ -144,6 +150,9 @@ TEST_CASE("momentum may begin and end during training, in one group alone", "[op
     };
     CHECK(step(1) == -1);
     optimizer.set_options(0, {.lr = 1, .momentum = 0.5});
+    const Named state = optimizer.state_dict();  // a buffer that has just begun is 0
+    optimizer.load_state_dict(state);
+    CHECK(names_of(optimizer.state_dict()) == names_of(state));
     CHECK(step(2) == -3);
     CHECK(step(4) == -8);  // 4 + 0.5 · 2
     optimizer.set_options(0, {.lr = 1, .momentum = 0.25});

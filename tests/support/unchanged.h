@@ -57,7 +57,8 @@ std::string state(const optim::Optimizer<Options>& optimizer) {
     return std::to_string(optimizer.steps()) + " at " + state(optimizer.lr()) + state(optimizer.state_dict());
 }
 inline std::string state(const nn::KeyValueCache& cache) {
-    return std::to_string(cache.length()) + " of " + std::to_string(cache.capacity()) + "\n";
+    return std::to_string(cache.length()) + " of " + std::to_string(cache.capacity()) + ", at most " +
+           std::to_string(cache.longest()) + "\n";
 }
 inline std::string state(const std::vector<nn::KeyValueCache>& caches) {
     std::string text;

@@ -160,6 +160,26 @@ TEST_CASE("a function makes batches of samples of any type", "[train]") {
          }))
         labels.push_back(numbers(batch));
     CHECK(labels == std::vector<Numbers>{{7, 9}, {8}});
+
+    // Samples of tensors are views of the data, which the function may not change.
+    const Tensor x = arange(4), before = x.clone();
+    const auto careless = [](const auto& batch) {
+        Tensor first;
+        if constexpr (requires { batch[0].rank(); })
+            first = batch[0];
+        else
+            first = batch[0][1];
+        return first.mul_(2);
+    };
+    training::DataLoader columns(training::TensorDataset(x, x), {}, careless);
+    training::DataLoader list(std::vector<Tensor>{x, x}, {}, careless);
+    refuses<GraphError>(
+        "mul_: the function of DataLoader was given this tensor of shape (), which others hold, too",
+        [&] { *columns.begin(); });
+    refuses<GraphError>(
+        "mul_: the function of DataLoader was given this tensor of shape (4,), which others hold",
+        [&] { *list.begin(); });
+    CHECK(same_bits(x, before));
 }
 
 TEST_CASE("dataset and padding refuse what makes no batch", "[train]") {

@@ -20,9 +20,10 @@ namespace weft {
 //
 // `parameters` are what f uses besides its inputs and what is to have a gradient, and `generators` what it
 // draws from besides default_rng(): they draw the same numbers again, and are left as they were. A module's own
-// are in nn::checkpoint. f's result is new, not an input: GraphError otherwise. Backward throws GraphError if f
-// depends on a tensor of the graph that was not named, or if what it computes the second time has other bits: a
-// mode (nn::EvalMode, Composed) or a generator has changed.
+// are in nn::checkpoint. f's result is new, not an input, and f changes no input in place: GraphError
+// otherwise. Backward throws GraphError if f depends on a tensor of the graph that was not named (checkpoint
+// itself does if nothing that was named requires a gradient), or if what it computes the second time has other
+// bits: a mode (nn::EvalMode, Composed) or a generator has changed. If f throws, the generators are as before.
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>& f,
                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& parameters = {},
                   const std::vector<std::shared_ptr<Rng>>& generators = {});

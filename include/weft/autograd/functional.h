@@ -42,7 +42,7 @@ public:
             call_ = [f](const List& in) { return as_list(f(in)); };
         }
     }
-    List operator()(const List& inputs) const { return call_(inputs); }  // the outputs
+    List operator()(const List& inputs) const;  // the outputs; GraphError if f changes an input in place
 
 private:
     static const Tensor& only(const List& inputs);  // ValueError unless there is one

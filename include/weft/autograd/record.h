@@ -31,10 +31,11 @@ private:
 // none is needed.
 using Grads = std::vector<Tensor>;
 // A gradient rule (vector–Jacobian product): maps the saved tensors and dy, the gradient of the result, to a
-// gradient for each input. Backward runs it with is_grad_enabled() true under create_graph or in a jvp, so a
-// rule with a fast formula can choose the differentiable one by that. There GraphError refuses a rule whose
-// result would be taken for a constant: it reads elements of a tensor in the graph, uses a saved tensor that is
-// neither input nor result, or does not depend on dy. detach() declares a tensor constant.
+// gradient for each input. It changes none of them in place, because others hold them, too (GraphError).
+// Backward runs it with is_grad_enabled() true under create_graph or in a jvp, so a rule with a fast formula
+// can choose the differentiable one by that. There GraphError refuses a rule whose result would be taken for a
+// constant: it reads elements of a tensor in the graph, uses a saved tensor that is neither input nor result,
+// or does not depend on dy. detach() declares a tensor constant.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 // The rule, which throws GraphError where it would be differentiated: for one that loops over elements. (As
 // PyTorch's once_differentiable.)

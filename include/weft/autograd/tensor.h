@@ -277,8 +277,9 @@ public:
     // Takes a tensor's complete gradient; returns its replacement, or an undefined Tensor to leave it.
     using Hook = std::function<Tensor(const Tensor& gradient)>;
     // Backward calls `hook` once with the complete gradient. Returns a number for remove_hook. GraphError
-    // outside the graph; backward throws ShapeError or DTypeError if a replacement differs in shape or type. A
-    // hook must not own its tensor, or neither is ever freed.
+    // outside the graph; backward throws ShapeError or DTypeError if a replacement differs in shape or type,
+    // and GraphError if the hook changes the gradient in place, which may be another tensor's, too. A hook must
+    // not own its tensor, or neither is ever freed.
     //
     //     Tensor x = ones({2}).requires_grad_();
     //     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });

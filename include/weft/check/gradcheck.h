@@ -36,10 +36,10 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 // Compares the gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg, "Generation of
 // finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988, table 1) at every element of
 // every input that requires a gradient, and by three routes: grad, backward, and grad with create_graph. Inputs
-// may be views. Also reports a function that is not deterministic or changes an input, and a gradient that is
-// absent, not finite, or differs between two passes. DTypeError unless the inputs (except integers), the
-// parameters and the result are float64; ValueError when no input or parameter requires a gradient. Leaves
-// every grad() as it was.
+// may be views. Also reports a function that is not deterministic, and a gradient that is absent, not finite,
+// or differs between two passes. DTypeError unless the inputs (except integers), the parameters and the result
+// are float64; ValueError when no input or parameter requires a gradient; GraphError if f changes an input in
+// place. Leaves inputs, parameters and their grad() as they were, also when f throws.
 //
 //     const Tensor x = randn({3, 4}, rng, float64).requires_grad_();
 //     const auto report = check::gradcheck("gelu", [](const auto& in) { return gelu(in[0]); }, {x});

@@ -11,14 +11,18 @@ namespace weft::nn {
 //     const Tensor y = net(ones({3, 2, 3}));  // (3, 2, 3) → (3, 1)
 struct ReLU : Module {
     ReLU() : Module("ReLU") {}
-    Tensor operator()(const Tensor& x) const { return relu(x); }  // relu(x)
+    Tensor operator()(const Tensor& x) const {  // relu(x)
+        return located(*this, [&] { return relu(x); });
+    }
 };
 // y = tanh(x), of x's shape.
 //
 //     const Tensor y = nn::Tanh()(zeros({2}));  // [0, 0]
 struct Tanh : Module {
     Tanh() : Module("Tanh") {}
-    Tensor operator()(const Tensor& x) const { return tanh(x); }  // tanh(x)
+    Tensor operator()(const Tensor& x) const {  // tanh(x)
+        return located(*this, [&] { return tanh(x); });
+    }
 };
 // y = gelu(x, kind), of x's shape.
 //
@@ -28,14 +32,18 @@ struct GELU : Module {
     const Gelu kind;  // the formula
     // By that formula.
     explicit GELU(Gelu kind = Gelu::exact) : Module("GELU"), kind(kind) {}
-    Tensor operator()(const Tensor& x) const { return gelu(x, kind); }  // gelu(x, kind)
+    Tensor operator()(const Tensor& x) const {  // gelu(x, kind)
+        return located(*this, [&] { return gelu(x, kind); });
+    }
 };
 // y = silu(x), of x's shape.
 //
 //     const Tensor y = nn::SiLU()(zeros({2}));  // [0, 0]
 struct SiLU : Module {
     SiLU() : Module("SiLU") {}
-    Tensor operator()(const Tensor& x) const { return silu(x); }  // silu(x)
+    Tensor operator()(const Tensor& x) const {  // silu(x)
+        return located(*this, [&] { return silu(x); });
+    }
 };
 // y = flatten(x, first, last): the samples stay, as in PyTorch. The errors of flatten.
 //
@@ -44,14 +52,18 @@ struct Flatten : Module {
     const int first, last;  // the axes that become one
     // Of these axes.
     explicit Flatten(int first = 1, int last = -1) : Module("Flatten"), first(first), last(last) {}
-    Tensor operator()(const Tensor& x) const { return flatten(x, first, last); }  // flatten(x, first, last)
+    Tensor operator()(const Tensor& x) const {  // flatten(x, first, last)
+        return located(*this, [&] { return flatten(x, first, last); });
+    }
 };
 // y = x, for a place where a layer may be.
 //
 //     const Tensor y = nn::Identity()(x);  // x itself: y.handle() == x.handle()
 struct Identity : Module {
     Identity() : Module("Identity") {}
-    Tensor operator()(const Tensor& x) const { return hooked(x); }  // x
+    Tensor operator()(const Tensor& x) const {  // x
+        return located(*this, [&] { return x; });
+    }
 };
 
 }  // namespace weft::nn

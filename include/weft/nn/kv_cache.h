@@ -46,6 +46,7 @@ public:
     void clear() { length_ = longest_ = 0; }
 
 private:
+    friend class CacheGuard;
     std::int64_t capacity_ = 0, length_ = 0, longest_ = 0;
     std::optional<DType> stored_as_;
     Tensor keys_, values_;  // (B, G, at least length_, ·)

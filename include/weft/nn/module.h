@@ -128,7 +128,8 @@ public:
     // repeated name, every pair of tied names with different values and every expanded tensor, which cannot be
     // written to (ValueError), every wrong shape
     // (ShapeError if only shapes and types differ) and every wrong type (DTypeError if only types do). If not,
-    // missing and unexpected names are ignored. Nothing has changed when it throws.
+    // missing and unexpected names are ignored. A weight in blocks never changes: it may be missing, and is
+    // refused in a state (DTypeError), as are blocks for another tensor. Nothing has changed when it throws.
     void load_state_dict(const NamedTensors& state, bool strict = true);
 
     // Sets training mode (the default) or evaluation mode, recursively. Dropout is active in training only.
@@ -159,10 +160,12 @@ public:
     std::string path() const;
     // Calls f(y) with what the module at `path` within this one returns, whenever it runs, and goes on with the
     // result instead of y: return y to only look. `path` is as path() writes it, "blocks[3].attn", and "" this
-    // module itself. Several act in the order in which they were added. A module's hooks are those of all
-    // copies, not of clones; it has them if it is one of Weft's or calls located(), and returns a tensor (of an
-    // AttentionResult, the output). IndexError if there is no such module; when it runs, ShapeError or
-    // DTypeError if f's result is not like y. (torch.nn.Module.register_forward_hook.)
+    // module itself. Several act in the order in which they were added, none on what it calls itself. A
+    // module's hooks are those of all copies, not of clones; it has them if it is one of Weft's or calls
+    // located(), and returns a tensor, or a struct of which they get the `output`, as AttentionResult.
+    // IndexError if there is no such module, ValueError if it is a ModuleList; when it runs, ShapeError or
+    // DTypeError if f's result is not like y, GraphError if f changes y in place, which may be the module's
+    // input. (torch.nn.Module.register_forward_hook.)
     //
     //     const auto zeros = [](const Tensor& y) { return zeros_like(y); };
     //     const nn::ForwardHook off = gpt.hook("blocks[0].attn", zeros);
@@ -228,9 +231,10 @@ decltype(auto) located(const Module& module, const F& f) {
         using Result = std::remove_cvref_t<decltype(f())>;
         if constexpr (std::is_same_v<Result, Tensor>) {
             return module.hooked(f());
-        } else if constexpr (std::is_same_v<Result, AttentionResult>) {
-            AttentionResult result = f();
-            return AttentionResult{module.hooked(result.output), result.weights};
+        } else if constexpr (requires(Result result) { result.output; }) {
+            Result result = f();
+            result.output = module.hooked(std::move(result.output));
+            return result;
         } else {
             return f();
         }

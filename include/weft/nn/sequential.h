@@ -43,8 +43,9 @@ public:
         }
     };
 
-    Sequential(std::initializer_list<Step> steps);      // registers each step that is a module
-    Tensor operator()(const Tensor& x) const;           // applies the steps in order; without steps, returns x
+    Sequential(std::initializer_list<Step> steps);  // registers each step that is a module
+    // Applies the steps in order; without steps, returns x. GraphError if a step changes x in place.
+    Tensor operator()(const Tensor& x) const;
     std::size_t size() const { return steps_.size(); }  // number of steps
     // Step i, as what it is. IndexError unless i < size(); ValueError unless it is an M.
     template <class M>

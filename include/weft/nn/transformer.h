@@ -3,6 +3,7 @@
 
 #include "weft/autograd/trace.h"
 #include "weft/nn/attention.h"
+#include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/mlp.h"
@@ -64,6 +65,7 @@ struct PreNormBlock : Module {
     }
     // Decodes the T tokens that follow those in the cache, where attention does, as CausalMultiHeadAttention.
     Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& mask = {}) const {
+        const CacheGuard guard({&cache, 1});
         return located(*this, [&] {
             const Tensor h = traced("h", x + drop(attn(norm1(x), cache, mask)));  // (B, T, C)
             return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)

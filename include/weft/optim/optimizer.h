@@ -191,15 +191,17 @@ public:
         Options options = this->options(group);
         options.lr = lr;
         set_options(group, options);
+        rates_ = rates();
     }
-    // Replaces a group's options and refuses what the constructor refuses. If the rule then saves other
-    // moments, as SGD with momentum instead of without, they start at 0.
+    // Replaces a group's options and refuses what the constructor refuses. Another lr is as set_lr(group, lr).
+    // If the rule then saves other moments, as SGD with momentum instead of without, they start at 0.
     void set_options(std::int64_t group, const Options& options) {
         Group& changed = groups_[slots_.index(group)];
         check_group({changed.parameters, options});
         slots_.set_moments(static_cast<std::size_t>(group), moment_names(options));
+        const bool is_rate_new = options.lr != changed.options.lr;
         changed.options = options;
-        rates_ = rates();
+        if (is_rate_new) rates_ = rates();  // else a schedule, now at 0, would lose the ratios
     }
     std::int64_t steps() const { return slots_.steps(); }  // number of calls of step()
 

@@ -24,7 +24,10 @@ constexpr int arithmetic_version = 2;
 // The file holds the weights under their own names and the optimiser's state under "optimizer.…"; if a weight's
 // name begins so, under the metadata's "optimizer_prefix", which none begins with.
 struct Checkpoint {
-    nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
+    // Their state_dict(), without weights in blocks, which never change, so that a model in which they are
+    // adapted resumes from the file that it began with and this one. `optimizer` is empty in a file of weights
+    // alone.
+    nn::NamedTensors model, optimizer;
     // "step", "arithmetic_version", the generators' states "generator.NAME" and "default_rng", and the
     // program's own entries.
     io::Metadata metadata;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "weft/autograd/lent.h"
 #include "weft/ops.h"
 
 namespace weft::training {
@@ -117,7 +118,8 @@ private:
 //     training::DataLoader last(sentences, {}, [](const std::vector<Tensor>& batch) { return batch[0][-1]; });
 //
 // Each range-for is a pass with a new order, which depends on the seed (drawn from `rng`) and the number of the
-// pass alone. ValueError unless batch_size ≥ 1 and there is a sample and a batch.
+// pass alone. ValueError unless batch_size ≥ 1 and there is a sample and a batch; GraphError if the function
+// changes a sample in place that is a view of the dataset.
 template <class Dataset, class Collate = DefaultCollate>
 class DataLoader {
 public:
@@ -154,12 +156,23 @@ public:
         auto operator*() const {
             std::vector<std::decay_t<decltype(loader_->dataset_[0])>> samples;
             for (const std::size_t i : batches_[at_]) samples.push_back(loader_->dataset_[i]);
+            const Lent lent("the function of DataLoader", tensors_of(samples));
             return loader_->collate_(samples);
         }
         Iterator& operator++() { return ++at_, *this; }                                    // the next batch
         bool operator==(std::default_sentinel_t) const { return at_ == batches_.size(); }  // after the last
 
     private:
+        // Of samples of these kinds, which are views of the dataset.
+        static std::span<const Tensor> tensors_of(const std::vector<Tensor>& samples) { return samples; }
+        template <std::size_t N>
+        static std::span<const Tensor> tensors_of(const std::vector<std::array<Tensor, N>>& samples) {
+            return {samples[0].data(), samples.size() * N};
+        }
+        template <class Samples>
+        static std::span<const Tensor> tensors_of(const Samples&) {
+            return {};
+        }
         const DataLoader* loader_;
         std::vector<std::vector<std::size_t>> batches_;
         std::size_t at_ = 0;
