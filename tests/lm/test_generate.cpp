@@ -179,6 +179,19 @@ TEST_CASE("top_p keeps the likeliest whose probabilities first sum to p, of thos
     CHECK(lm::sample(tensor({1.0, 1, 1}), {.rng = &rng, .top_p = 0.1}) == 0);  // the first of equals
     for (int i = 0; i < 50; ++i)                                               // two reach a half exactly
         CHECK(lm::sample(tensor({1.0, 1, 1, 1}), {.rng = &rng, .top_p = 0.5}) < 2);
+    // Sums that rounding leaves below p, in both types.
+    for (const auto& p : {std::vector{0.7, 0.2, 0.1}, {0.5, 0.3, 0.2}, {0.4, 0.3, 0.2, 0.1}, {0.6, 0.3, 0.1}})
+        for (const DType dtype : {float32, float64})
+            for (std::size_t k = 1; k < p.size(); ++k) {
+                double sum = 0;
+                for (std::size_t i = 0; i < k; ++i) sum += p[i];
+                const double decimal = std::round(sum * 10) / 10;
+                const Tensor z = log(from_vector(p, {std::ssize(p)})).to(dtype);
+                for (int i = 0; i < 60; ++i)
+                    CHECK(lm::sample(z, {.temperature = 3, .rng = &rng, .top_p = 0.1}) == 0);
+                for (int i = 0; i < 60; ++i)
+                    CHECK(lm::sample(z, {.rng = &rng, .top_p = decimal}) < static_cast<std::int64_t>(k));
+            }
 }
 
 TEST_CASE("top_k and top_p keep the same of a large vocabulary as a full sort", "[sample]") {
