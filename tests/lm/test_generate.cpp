@@ -328,6 +328,28 @@ TEST_CASE("generate_text refuses a tokeniser that does not fit, and what is wron
     refuses<ValueError>("offset 2", [&] { lm::generate_text(model, forty, "ab\xFF", greedy); });
 }
 
+TEST_CASE("ids that a model has and its tokeniser lacks say nothing", "[generate]") {
+    const text::Tokenizer tokenizer = text::PreTrainedTokenizer::load(golden_folder / "tokenizers/qwen2.json");
+    const std::int64_t V = tokenizer.vocab_size(), padded = V + 5;
+    const lm::GPT model = model_of(padded);
+    Shown shown;
+    const auto only = [&](const Tensor&, const Ids& ids) {  // a padding id and a letter in turn
+        Tensor z = full({padded}, -INFINITY);
+        z[ids.size() % 2 == 0 ? V + 3 : tokenizer.encode("x")[0]].fill_(0);
+        return z;
+    };
+    const auto result =
+        lm::generate_text(model, tokenizer, tokenizer.encode("a"),
+                          {.generate = {.max_new_tokens = 4, .logits = only}, .write = shown.write()});
+    CHECK(result.text == "xx");
+    CHECK(shown.all == "xx");
+    CHECK(std::ranges::count(result.ids, V + 3) == 2);
+    CHECK(tokenizer.decode(result.ids) == "xx");
+    const lm::GPT small = model_of(V - 1);
+    refuses<ValueError>("use the tokeniser that the model was trained with",
+                        [&] { lm::generate_text(small, tokenizer, "a", {}); });
+}
+
 TEST_CASE("GPT-2's checkpoint and tokeniser generate text together", "[generate][gpt2]") {
     const lm::GPT model = lm::load_gpt2(golden_folder / "gpt2");
     const text::Tokenizer tokenizer = text::BytePairs::load(golden_folder / "gpt2");
