@@ -27,8 +27,9 @@ bool parse_settings(int argc, char** argv, Settings& s) {
                  "Example:\n  chat --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --temperature 0");
     add_required_file(*app, "--model", s.model,
                       "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json");
-    add_text(*app, "--template", s.form,
-             "how messages become tokens: chatml, llama3, gemma or mistral; default: as the\nmodel says");
+    add_text(*app, "--form", s.form,
+             "how messages become tokens, where the model's template is not known: one of\n" +
+                 lm::ChatTemplate::names());
     add_text(*app, "--system", s.system, "what the model is told first; default: the template's own");
     add_number(*app, "--max_new_tokens", s.max_new_tokens, 1, 1'000'000,
                "maximum number of tokens in an answer");
@@ -92,25 +93,27 @@ public:
           context_(context_of(s_, published_.model.config)),
           rng_(static_cast<std::uint64_t>(s_.seed)) {
         if (!s_.system.empty()) form_.system = s_.system;
+        (void)form_.encode(published_.tokenizer, {{"user", ""}});  // refuses what does not fit the model
         kept_.caches = published_.model.make_caches(cache_type(s_), context_);
     }
 
     void answer(const std::string& text) {
-        chat_.push_back({"user", text});
-        text::Ids prompt = form_.encode(published_.tokenizer, chat_);
+        std::vector<lm::ChatMessage> chat = chat_;
+        chat.push_back({"user", text});
+        text::Ids prompt = form_.encode(published_.tokenizer, chat);
         std::size_t dropped = 0;
         const std::int64_t room = std::min<std::int64_t>(s_.max_new_tokens, context_ / 4);  // for the answer
-        while (static_cast<std::int64_t>(prompt.size()) > context_ - room && chat_.size() > 1) {
-            chat_.erase(chat_.begin(), chat_.begin() + 2);
-            prompt = form_.encode(published_.tokenizer, chat_);
+        while (static_cast<std::int64_t>(prompt.size()) > context_ - room && chat.size() > 1) {
+            chat.erase(chat.begin(), chat.begin() + 2);
+            prompt = form_.encode(published_.tokenizer, chat);
             ++dropped;
         }
         if (static_cast<std::int64_t>(prompt.size()) >= context_) {
-            chat_.pop_back();
             std::printf("(this message has %zu tokens, and the context %lld: write a shorter one)\n",
                         prompt.size(), static_cast<long long>(context_));
             return;
         }
+        chat_ = std::move(chat);
         if (dropped > 0) std::printf("(the context is full: the oldest %zu turns are dropped)\n", dropped);
         const std::int64_t known = common(prompt);
         const auto began = std::chrono::steady_clock::now();
@@ -160,8 +163,15 @@ public:
             chat_.clear();
             std::printf("(a new talk)\n");
         } else if (name == "/system") {
-            form_.system = value;
-            std::printf("(the model is told: %s)\n", for_terminal(value).c_str());
+            lm::ChatTemplate told = form_;
+            told.system = value;
+            try {
+                (void)told.render({{"user", ""}});
+                form_ = told;
+                std::printf("(the model is told: %s)\n", for_terminal(value).c_str());
+            } catch (const ValueError& error) {
+                std::printf("(%s)\n", error.what());
+            }
         } else if (name == "/temperature") {
             double temperature = 0;
             if (const std::string problem = read_number(value, 0.0, 1e6, temperature); !problem.empty())
@@ -244,14 +254,13 @@ int chat(int argc, char** argv) {
     lm::Pretrained published = lm::load_language(
         s.model, {.before_weights = [&](const auto& config, auto bytes) { print_plan(s, config, bytes); }});
     if (s.form.empty() && published.chat_template.empty())
-        throw UsageError(s.model, " has no template for chats: it was not trained for them, or set --template");
-    lm::ChatTemplate form =
+        throw UsageError(
+            s.model,
+            " has no template for chats, or none of the name default; if it was trained for them, set "
+            "--form to one of ",
+            lm::ChatTemplate::names());
+    const lm::ChatTemplate form =
         s.form.empty() ? lm::ChatTemplate::of(published.chat_template) : lm::ChatTemplate::named(s.form);
-    if (!s.form.empty() && !published.chat_template.empty()) try {  // its message of the system
-            if (lm::ChatTemplate own = lm::ChatTemplate::of(published.chat_template); own.name() == form.name())
-                form = own;
-        } catch (const ValueError&) {
-        }
     Chat talk(s, std::move(published), form);
     const bool is_terminal = ::isatty(STDIN_FILENO) == 1;
     if (is_terminal) std::printf("Write a message, or /help; Ctrl-D ends.\n");
@@ -261,7 +270,9 @@ int chat(int argc, char** argv) {
     for (std::string line;;) {
         if (is_terminal) std::printf("\n> ");
         std::fflush(stdout);
-        if (!std::getline(std::cin, line) || line == "/quit") break;
+        if (!std::getline(std::cin, line)) break;
+        if (line.ends_with('\r')) line.pop_back();  // of a line that ends with CR LF
+        if (line == "/quit") break;
         if (line.empty() || talk.command(line)) continue;
         talk.answer(line);
     }

@@ -261,13 +261,14 @@ void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& 
         }
 }
 
-std::string default_prompt(const weft::text::Tokenizer& tokenizer) {
-    if (tokenizer.eos_token_id()) return tokenizer.piece(*tokenizer.eos_token_id());
+weft::text::Ids default_prompt(const weft::text::Tokenizer& tokenizer) {
+    const auto* published = tokenizer.pre_trained();
+    if (published != nullptr && published->bos_token_id()) return {*published->bos_token_id()};
+    if (tokenizer.eos_token_id()) return {*tokenizer.eos_token_id()};
     try {
-        tokenizer.encode("\n");
-        return "\n";
+        return tokenizer.encode("\n");
     } catch (const weft::ValueError&) {
-        return tokenizer.piece(0);
+        return {0};
     }
 }
 

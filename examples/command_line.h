@@ -68,8 +68,9 @@ bool parse_command_line(CLI::App& app, const std::string& config, int argc, char
 // Warns of each tensor that contains NaN or an infinity, naming `source`, the tensor and the index.
 void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& tensors);
 
-// The prompt if none is given: <|endoftext|>, else a line break, else the first token.
-std::string default_prompt(const weft::text::Tokenizer& tokenizer);
+// The prompt if none is given: the token that begins a text, or else the one that ends it, a line break, the
+// first token.
+weft::text::Ids default_prompt(const weft::text::Tokenizer& tokenizer);
 
 // Runs the program and returns its exit code. An exception becomes a line on standard error and the exit code 2
 // for a UsageError, otherwise 1. `remedy` says what to do if memory runs out.

@@ -38,9 +38,12 @@ int evaluate(int argc, char** argv) {
     const lm::LanguageModel model = published.model;
     const auto given = [](std::int64_t n) { return n > 0 ? std::optional(n) : std::nullopt; };
     const lm::Likelihood found = lm::log_likelihood(model, ids, given(window), given(stride));
+    // The bytes of what was scored: not those of a first token that stands for text.
+    const std::size_t given_bytes =
+        published.tokenizer.adds_bos_token() ? 0 : published.tokenizer.decode({ids[0]}).size();
     std::printf("%lld tokens, %.4f nats a token, perplexity %.2f, %.2f bits per byte\n",
                 static_cast<long long>(found.tokens), found.mean(), std::exp(found.mean()),
-                found.nats / std::log(2) / static_cast<double>(text.size()));
+                found.nats / std::log(2) / static_cast<double>(text.size() - given_bytes));
     return 0;
 }
 

@@ -293,8 +293,8 @@ void run(const Settings& s, Stats& stats, Output& output) {
     warn_of_nonfinite(s.model, language.model.named_parameters());
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const std::string prompt = s.prompt.empty() ? default_prompt(language.tokenizer) : s.prompt;
-    const text::Ids ids = language.tokenizer.encode(prompt);
+    const text::Ids ids =
+        s.prompt.empty() ? default_prompt(language.tokenizer) : language.tokenizer.encode(s.prompt);
     const std::int64_t context = language.model.context_length();
     if (static_cast<std::int64_t>(ids.size()) > context)
         std::fprintf(stderr, "generate: the prompt has %zu tokens, of which the model sees the last %lld\n",
@@ -307,7 +307,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
         return output.write(before + text);
     };
     const lm::GeneratedText result = lm::generate_text(
-        language.model, language.tokenizer, prompt,
+        language.model, language.tokenizer, ids,
         {.generate = options_of(s, rng), .stop = s.stop, .stop_at_eos = !s.ignore_eos, .write = write});
     if (!begun) output.write(s.prompt);
     stats.text(ids.size(), result.ids.size());

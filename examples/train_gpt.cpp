@@ -241,7 +241,8 @@ int train_gpt(int argc, char** argv) {
     if (!continues) source = load_text(o);
     Trained run = continues ? resumed_run(o, *app) : new_run(o, text::Characters(source.text));
     set_float32_matmul_precision(o.precision);
-    const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
+    const std::string prompt =
+        o.prompt.empty() ? run.tokenizer.decode(default_prompt(run.tokenizer)) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
     if (static_cast<std::int64_t>(length) > o.model.block_size && o.first)

@@ -77,8 +77,10 @@ void bind_chat_template(py::module_& m) {
     py::class_<Form> form(m, "ChatTemplate");
     form.def_static("named", Form::named, Signature("named(name)"));
     form.def_static("of", Form::of, Signature("of(jinja)"));
+    form.def_static("names", Form::names, Signature("names()"));
     form.def_property_readonly("name", &Form::name);
     form.def_readwrite("system", &Form::system);
+    form.def_readwrite("date", &Form::date);
     def(form, "encode(self, tokenizer, messages)",
         [](const Form& f, const Tokenizer& tokenizer, const std::vector<Message>& messages) {
             return f.encode(tokenizer, chat_of(messages));

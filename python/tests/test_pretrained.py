@@ -19,8 +19,7 @@ except ImportError:
     transformers = None
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-TEMPLATE = ("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nBe short.<|im_end|>\n' }}{% endif %}"
-            "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+TEMPLATE = (pathlib.Path(__file__).parents[2] / "tests/golden/chatml.jinja").read_text()
 H, G, D, C, LAYERS, BLOCK = 4, 2, 6, 16, 2, 96
 EPS, BASE = 1e-5, 10000.0
 
@@ -261,7 +260,7 @@ class Pretrained(Refusals):
 
     def test_a_chat_remembers(self):
         written = []
-        chat = weft.Chat(self.model, self.tokenizer, temperature=0, max_new_tokens=6)
+        chat = weft.Chat(self.model, self.tokenizer, system="Be short.", temperature=0, max_new_tokens=6)
         first = chat("the loom?", write=written.append)
         prompt = "<|im_start|>system\nBe short.<|im_end|>\n<|im_start|>user\nthe loom?<|im_end|>\n<|im_start|>assistant\n"
         expected = self.greedy(self.tokenizer.encode(prompt, parse_special=True), 6)
@@ -278,7 +277,7 @@ class Pretrained(Refusals):
         self.assertEqual(chat.kept.ids, chat.template.encode(self.tokenizer, chat.messages[:3]))
         self.refused(weft.ValueError, ["Chat", str(BLOCK), "chat.messages"], chat, "x" * BLOCK)
         self.assertEqual(len(chat.messages), 4)
-        other = weft.Chat(self.model, self.tokenizer, template="chatml", system="Spin.", temperature=0, max_new_tokens=3)
+        other = weft.Chat(self.model, self.tokenizer, form="chatml", system="Spin.", temperature=0, max_new_tokens=3)
         self.assertTrue(other.template.render([{"role": "user", "content": "a"}]).startswith("<|im_start|>system\nSpin."))
         self.refused(TypeError, ["eos_token_id"], lambda: weft.Chat(self.model, self.tokenizer, eos_token_id=3))
         stopped = []
@@ -288,7 +287,8 @@ class Pretrained(Refusals):
     def test_errors_are_wefts(self):
         nowhere = self.folder / "nowhere"
         self.refused(weft.IoError, ["nowhere"], weft.load_pretrained, nowhere)
-        self.refused(weft.IndexError, ["262"], self.tokenizer.decode, [3, 262])
+        self.refused(weft.IndexError, ["-1"], self.tokenizer.decode, [3, -1])
+        self.assertEqual(self.tokenizer.decode([3, 262]), self.tokenizer.decode([3]))  # a model may have more ids
         self.refused(weft.IndexError, ["262"], self.model, [3, 262])
         self.refused(weft.IndexError, ["262"], self.model.generate, [3, 262])
         self.refused(weft.ValueError, ["the prompt is empty"], self.model.generate, [])
@@ -296,7 +296,8 @@ class Pretrained(Refusals):
         self.refused(weft.ValueError, ["on_token"], self.model.generate, [[3], [4]], on_token=print)
         self.refused(weft.ValueError, ["two"], weft.log_likelihood, self.model, [3])
         self.refused(weft.ValueError, ["template"], weft.Chat, self.model, weft.PreTrainedTokenizer.load(self.folder / "tokenizer.json"))
-        self.refused(weft.ValueError, ["alpaca"], weft.ChatTemplate.named, "alpaca")
+        self.refused(weft.ValueError, ["alpaca", weft.ChatTemplate.names()], weft.ChatTemplate.named, "alpaca")
+        self.refused(weft.ValueError, ["--form NAME", weft.ChatTemplate.names()], weft.ChatTemplate.of, TEMPLATE + " ")
         form = weft.ChatTemplate.named("chatml")
         self.refused(weft.ValueError, ["role", "robot"], form.render, [{"role": "robot", "content": "a"}])
         self.refused(weft.ValueError, ["\"content\""], form.render, [{"role": "user", "text": "a"}])

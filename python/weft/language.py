@@ -30,11 +30,10 @@ class Methods:
 
 class Chat:
     """A talk: chat("…") returns the model's answer. Keeps the messages, and keys and values of their tokens."""
-    def __init__(self, model, tokenizer, template=None, system=None, context=None, max_new_tokens=512,
+    def __init__(self, model, tokenizer, form=None, system=None, context=None, max_new_tokens=512,
                  temperature=0.6, top_p=0.95, **options):
-        named = ChatTemplate.named if template else ChatTemplate.of
         self.model, self.tokenizer, self.messages = model, tokenizer, []
-        self.template = named(template or tokenizer.chat_template)
+        self.template = ChatTemplate.named(form) if form else ChatTemplate.of(tokenizer.chat_template)
         self.template.system = self.template.system if system is None else system
         self.context, self.max_new_tokens = min(context or 4096, model.config.block_size), max_new_tokens
         self.kept = w.PromptCache(model, self.context)

@@ -1,109 +1,163 @@
 // Chats.
 #include "weft/lm/chat.h"
 
-#include <algorithm>
+#include <zlib.h>
 
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "lm/chat_forms.h"
+#include "lm/chat_templates.h"
 #include "weft/base/utf8.h"
 
 namespace weft::lm {
 
-// A special token, a text, or the ids of an answer.
+// Text, one token by its name, or the ids of an answer.
 struct ChatTemplate::Part {
-    enum Kind { text, special, answer } kind;
+    enum Kind { text, token, answer } kind;
     std::string content;
     text::Ids ids = {};
 };
 
 namespace {
 
-std::string trimmed(const std::string& text) {
-    const char* const spaces = " \t\n\r\v\f";
-    const std::size_t first = text.find_first_not_of(spaces);
-    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(spaces) - first + 1);
+// What Python's strip() takes away.
+bool is_python_space(char32_t c) {
+    return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+           c == 0x3000;
 }
 
-// What each form's templates have, and others lack.
-const std::pair<const char*, const char*> marks[] = {{"chatml", "<|im_start|>"},
-                                                     {"llama3", "<|start_header_id|>"},
-                                                     {"gemma", "<start_of_turn>"},
-                                                     {"mistral", "[INST]"}};
-const char* const known = "chatml, llama3, gemma or mistral";
+std::string trimmed(const std::string& text) {
+    std::size_t begin = text.size(), end = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        const std::size_t next = at + c.length;
+        if (c.kind != Decoded::character || !is_python_space(c.value)) begin = std::min(begin, at), end = next;
+        at = next;
+    }
+    return begin < end ? text.substr(begin, end - begin) : "";
+}
+
+std::string without_thoughts(const std::string& answer, ChatForm::Thoughts thoughts) {
+    const std::string end = "</think>";
+    const std::size_t found = thoughts == ChatForm::kept ? answer.npos : answer.rfind(end);
+    if (found == answer.npos) return answer;
+    std::size_t begin = found + end.size();
+    while (thoughts == ChatForm::dropped_with_breaks && answer[begin] == '\n') ++begin;
+    return answer.substr(begin);
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm day{};
+    ::localtime_r(&now, &day);
+    const char* const months = "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec";
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%02d %s %d", day.tm_mday, months + 4 * day.tm_mon,
+                  1900 + day.tm_year);
+    return text.data();
+}
 
 }  // namespace
 
+ChatTemplate::ChatTemplate(const ChatForm& form) : system(form.default_system), date(today()), form_(&form) {}
+
+std::string ChatTemplate::names() {
+    std::string all;
+    for (const ChatForm& form : chat_forms) all += (all.empty() ? "" : ", ") + std::string(form.name);
+    return all;
+}
+
 ChatTemplate ChatTemplate::named(const std::string& name) {
-    if (std::ranges::none_of(marks, [&](const auto& mark) { return name == mark.first; }))
-        throw ValueError("ChatTemplate: \"", excerpt(name), "\" is none of ", known);
-    return ChatTemplate(name);
+    const auto* const form = std::ranges::find(chat_forms, name, &ChatForm::name);
+    if (form == std::ranges::end(chat_forms))
+        throw ValueError("ChatTemplate: \"", excerpt(name), "\" is none of ", names());
+    return ChatTemplate(*form);
 }
 
 ChatTemplate ChatTemplate::of(const std::string& jinja) {
-    const auto has = [&](const char* text) { return jinja.find(text) != std::string::npos; };
-    std::vector<std::string> found;
-    for (const auto& [name, mark] : marks)
-        if (has(mark)) found.emplace_back(name);
-    if (found.size() != 1)
-        throw ValueError("ChatTemplate: the model's template is none that Weft knows; name the one to use: ",
-                         known);
-    ChatTemplate form(found[0]);
-    // chatml's templates write a message of their own where a chat has none:
-    // '<|im_start|>system\n…<|im_end|>\n'.
-    std::string text = jinja;  // a line break stands in it as one or as \n
-    for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos;) text.replace(at, 2, "\n");
-    const std::string begin = "<|im_start|>system\n";
-    const std::size_t at = text.find(begin);
-    const std::size_t end = at == std::string::npos ? at : text.find("<|im_end|>", at);
-    if (form.name_ == "chatml" && end != std::string::npos) {
-        const std::string message = text.substr(at + begin.size(), end - at - begin.size());
-        if (message.find('\'') == std::string::npos) form.system = message;  // not made of pieces
-    }
-    return form;
+    const std::size_t bytes = jinja.size() - (jinja.ends_with('\n') ? 1 : 0);
+    const uLong crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(jinja.data()), bytes);
+    for (const KnownTemplate& known : known_templates)
+        if (known.bytes == bytes && known.crc32 == crc) return named(known.form);
+    throw ValueError("ChatTemplate: the model's template (", bytes,
+                     " bytes) is none of those whose form is known; name the form that the model was trained "
+                     "on (ChatTemplate::named, or --form NAME): ",
+                     names());
 }
 
-std::vector<ChatTemplate::Part> ChatTemplate::parts(const std::vector<ChatMessage>& given) const {
-    std::vector<ChatMessage> chat = given;
+std::string ChatTemplate::name() const { return form_->name; }
+
+std::vector<ChatTemplate::Part> ChatTemplate::parts(const std::vector<ChatMessage>& chat) const {
+    const bool has_system = !chat.empty() && chat[0].role == "system";
+    const std::size_t first = has_system ? 1 : 0;
     for (const ChatMessage& message : chat)
         if (message.role != "system" && message.role != "user" && message.role != "assistant")
             throw ValueError("ChatTemplate: a role \"", excerpt(message.role),
                              "\"; roles are system, user and assistant");
-    if (!system.empty() && (chat.empty() || chat[0].role != "system"))
-        chat.insert(chat.begin(), {"system", system});
-    const bool has_system = name_ == "chatml" || name_ == "llama3";
-    if (!has_system && chat.size() > 1 && chat[0].role == "system") {  // it stands before the first user's
-        chat[1].content = trimmed(chat[0].content) + "\n\n" + chat[1].content;
-        chat.erase(chat.begin());
-    }
+    for (std::size_t i = first; i < chat.size() || (chat.size() - first) % 2 == 0; ++i)
+        if (i >= chat.size() || chat[i].role != ((i - first) % 2 == 0 ? "user" : "assistant"))
+            throw ValueError("ChatTemplate: message ", i,
+                             i < chat.size() ? " is of the " + chat[i].role : " is missing",
+                             "; after the system's, if there is one, user and assistant take turns, and the "
+                             "user's is the last");
     std::vector<Part> all;
-    const auto special = [&](const std::string& token) { all.push_back({Part::special, token}); };
-    const auto text = [&](const std::string& content) { all.push_back({Part::text, content}); };
-    const auto content = [&](const ChatMessage& message) {
-        if (!message.ids.empty())
-            all.push_back({Part::answer, message.content, message.ids});
-        else
-            text(name_ == "chatml" ? message.content : trimmed(message.content));
-    };
-    // A message, or where an answer begins.
-    const auto turn = [&](const std::string& role, const ChatMessage* message) {
-        if (name_ == "chatml") {
-            special("<|im_start|>"), text(role + "\n");
-            if (message != nullptr) content(*message), special("<|im_end|>"), text("\n");
-        } else if (name_ == "llama3") {
-            special("<|start_header_id|>"), text(role), special("<|end_header_id|>"), text("\n\n");
-            if (message != nullptr) content(*message), special("<|eot_id|>");
-        } else if (name_ == "gemma") {
-            special("<start_of_turn>"), text(role == "assistant" ? "model\n" : role + "\n");
-            if (message != nullptr) content(*message), special("<end_of_turn>"), text("\n");
-        } else if (message != nullptr && role != "assistant") {
-            text("[INST] "), content(*message), text(" [/INST]");
-        } else if (message != nullptr) {
-            content(*message), special("</s>");
+    // A text of the form, in which each name of a token is that token, with a message in it.
+    const auto append = [&](std::string_view text, const Part& message = {Part::text, ""}) {
+        const auto add = [&](Part part) {
+            if (part.kind != Part::text || !part.content.empty()) all.push_back(std::move(part));
+        };
+        std::size_t done = 0;
+        const auto take = [&](std::size_t at, std::string_view name, const Part& part) {
+            add({Part::text, std::string(text.substr(done, at - done))});
+            add(part);
+            done = at + name.size();
+        };
+        for (std::size_t at = 0; at < text.size(); at = std::max(at + 1, done)) {
+            const std::string_view rest = text.substr(at);
+            for (const std::string_view name : {std::string_view("{bos}"), std::string_view("{eos}")})
+                if (rest.starts_with(name)) take(at, name, {Part::token, std::string(name)});
+            for (const std::string_view name : form_->tokens)
+                if (!name.empty() && rest.starts_with(name)) take(at, name, {Part::token, std::string(name)});
+            if (rest.starts_with("{}")) take(at, "{}", message);
+            if (rest.starts_with("{date}")) take(at, "{date}", {Part::text, date});
         }
+        take(text.size(), "", {Part::text, ""});
     };
-    if (name_ == "llama3") special("<|begin_of_text|>");
-    if (name_ == "gemma") special("<bos>");
-    if (name_ == "mistral") special("<s>");
-    for (const ChatMessage& message : chat) turn(message.role, &message);
-    turn("assistant", nullptr);
+
+    append(form_->begin);
+    const bool is_own = form_->place == ChatForm::own_turn;
+    std::string before;  // the first or last user's text
+    if (has_system || !system.empty() || form_->always_system) {
+        std::string content = has_system ? chat[0].content : system;
+        if (form_->place == ChatForm::nowhere)
+            throw ValueError("ChatTemplate: ", name(),
+                             " has no place for a message of the system; begin the first user's with it");
+        if (is_own && form_->trim == ChatForm::each) content = trimmed(content);
+        if (is_own)
+            append(form_->system, {Part::text, content});
+        else
+            before = std::string(form_->system).replace(std::string_view(form_->system).find("{}"), 2, content);
+    }
+    const std::size_t with_system = form_->place == ChatForm::last_user ? chat.size() - 1 : first;
+    for (std::size_t i = first; i < chat.size(); ++i) {
+        const bool is_answer = chat[i].role == "assistant";
+        std::string content = chat[i].content;
+        if (is_answer) content = without_thoughts(content, form_->thoughts);
+        const bool is_whole = content.size() == chat[i].content.size();
+        const std::string prefix = i == with_system ? before : "";
+        if (form_->trim == ChatForm::joined) content = trimmed(prefix + content);
+        if (form_->trim == ChatForm::each || (form_->trim == ChatForm::answers && is_answer))
+            content = trimmed(content);
+        if (form_->trim != ChatForm::joined) content = prefix + content;
+        if (is_answer && is_whole && !chat[i].ids.empty())
+            append(form_->assistant, {Part::answer, content, chat[i].ids});
+        else
+            append(is_answer ? form_->assistant : form_->user, {Part::text, content});
+    }
+    append(form_->answer);
     return all;
 }
 
@@ -112,25 +166,26 @@ text::Ids ChatTemplate::encode(const text::PreTrainedTokenizer& tokenizer,
     text::Ids ids;
     std::string text;  // neighbouring texts are encoded as one
     const auto append_text = [&] {
-        const text::Ids more = tokenizer.encode(text, {.add_special_tokens = false});
+        const text::Ids more = tokenizer.encode(text, {.add_special_tokens = false, .continues = !ids.empty()});
         ids.insert(ids.end(), more.begin(), more.end());
         text.clear();
     };
     for (const Part& part : parts(chat)) {
-        if (part.kind == Part::text) {
-            text += part.content;
-            continue;
-        }
-        append_text();
-        if (part.kind == Part::answer) {
+        const bool is_bos = part.content == "{bos}", is_edge = is_bos || part.content == "{eos}";
+        const std::optional<std::int64_t> id = part.kind != Part::token ? std::nullopt
+                                               : is_bos                 ? tokenizer.bos_token_id()
+                                               : is_edge                ? tokenizer.eos_token_id()
+                                                                        : tokenizer.id_of(part.content);
+        if (part.kind == Part::token && !id && !is_edge && !form_->tokens_optional)
+            throw ValueError("ChatTemplate: the tokeniser has no token ", part.content, ", which ", name(),
+                             " needs; use the form that the model was trained with");
+        if (id || part.kind == Part::answer) append_text();
+        if (id)
+            ids.push_back(*id);
+        else if (part.kind == Part::answer)
             ids.insert(ids.end(), part.ids.begin(), part.ids.end());
-            continue;
-        }
-        const std::optional<std::int64_t> id = tokenizer.id_of(part.content);
-        if (!id)
-            throw ValueError("ChatTemplate: the tokeniser has no token ", part.content, ", which ", name_,
-                             " needs; use the template that the model was trained with");
-        ids.push_back(*id);
+        else if (!is_edge || part.kind == Part::text)
+            text += part.content;
     }
     append_text();
     return ids;

@@ -193,7 +193,13 @@ std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vec
 
 GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
                             const std::string& prompt, const GenerateTextOptions& options) {
-    if (tokenizer.vocab_size() != model.vocab_size())
+    return generate_text(model, tokenizer, tokenizer.encode(prompt), options);
+}
+
+GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
+                            const text::Ids& prompt, const GenerateTextOptions& options) {
+    const bool is_padded = tokenizer.pre_trained() != nullptr && tokenizer.vocab_size() < model.vocab_size();
+    if (tokenizer.vocab_size() != model.vocab_size() && !is_padded)
         throw ValueError("generate_text: the tokeniser has ", tokenizer.vocab_size(), " tokens and the model ",
                          model.vocab_size(), "; use the tokeniser that the model was trained with");
     GeneratedText result;
@@ -215,7 +221,7 @@ GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& t
         }
         return !ended;
     };
-    generate(model, tokenizer.encode(prompt), options.generate, each);
+    generate(model, prompt, options.generate, each);
     if (options.write) {
         std::string rest = characters.push(output.take(true));
         rest += characters.finish();  // a statement of its own: the operands of + may be evaluated in any order

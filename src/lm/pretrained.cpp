@@ -86,9 +86,24 @@ std::string chat_template_of(const std::filesystem::path& folder) {
     if (std::filesystem::exists(folder / "chat_template.jinja"))
         return io::load_text(folder / "chat_template.jinja");
     if (!std::filesystem::exists(folder / "tokenizer_config.json")) return "";
-    const nlohmann::json file = io::load_json(folder / "tokenizer_config.json");
+    const std::filesystem::path path = folder / "tokenizer_config.json";
+    const nlohmann::json file = io::load_json(path);
     const auto found = file.find("chat_template");
-    return found != file.end() && found->is_string() ? found->get<std::string>() : "";
+    if (found == file.end() || found->is_null()) return "";
+    if (found->is_string()) return *found;
+    const auto is_text = [](const nlohmann::json& of, const char* key) {
+        return of.is_object() && of.contains(key) && of[key].is_string();
+    };
+    const auto is_entry = [&](const nlohmann::json& each) {
+        return is_text(each, "name") && is_text(each, "template");
+    };
+    if (!found->is_array() || !std::ranges::all_of(*found, is_entry))
+        throw IoError("cannot load ", io::display_path(path),
+                      ": its chat_template is neither a text nor a list of objects with the texts name and "
+                      "template");
+    for (const nlohmann::json& each : *found)  // others are for tools or documents
+        if (each["name"] == "default") return each["template"];
+    return "";
 }
 
 }  // namespace

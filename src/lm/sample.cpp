@@ -26,7 +26,8 @@ void check_sampling(const Tensor& logits, const SampleOptions& options) {
 }
 
 // Sets all weights to 0 but the top_k largest and, of those, the largest that sum to top_p of their total.
-void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& options) {
+// The sum may be short by what logits are rounded by: 0.5 + 0.3 reaches 0.8.
+void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& options, double rounding) {
     const std::size_t n = weights.size(), top_k = static_cast<std::size_t>(options.top_k);
     const std::size_t k = top_k > 0 ? std::min(n, top_k) : n;
     if (k == n && options.top_p == 1) return;
@@ -49,7 +50,8 @@ void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& option
         total = std::accumulate(all.begin(), all.end(), 0.0);
     else
         for (std::size_t i = 0; i < k; ++i) total += all[ranked(i)];
-    for (std::size_t i = 0; i < k && (i == 0 || options.top_p == 1 || sum < options.top_p * total); ++i) {
+    for (std::size_t i = 0; i < k && (i == 0 || options.top_p == 1 || sum < (options.top_p - rounding) * total);
+         ++i) {
         weights[ranked(i)] = all[ranked(i)];
         sum += all[ranked(i)];
     }
@@ -73,7 +75,7 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     for (double& score : scores)
         if (score < options.min_p) score = 0;  // the largest is 1
-    apply_top_k_top_p(scores, options);
+    apply_top_k_top_p(scores, options, logits.dtype() == float64 ? 1e-12 : 1e-6);
     return (options.rng ? *options.rng : default_rng()).categorical(scores);
 }
 

@@ -20,19 +20,20 @@ class TokenEncoder {
 public:
     TokenEncoder(const TokenizerModel& model, Ids& ids) : model_(model), ids_(ids), seen_(ids) {}
 
-    void append(std::string_view text, bool parse_special) {
+    void append(std::string_view text, EncodeOptions options) {
         const auto on_token = [&](std::int64_t id) { ids_.push_back(id); };
         const auto* begin = text.data();
         const auto on_part = [&](std::string_view part) {
             const std::string_view normal = model_.normalizers.empty() ? part : keep(normalized(model_, part));
             model_.added_normalized.split(
-                normal, parse_special,
+                normal, options.parse_special,
                 [&](std::string_view rest) {
-                    pre_tokenize(0, rest, part.data() == begin && rest.data() == normal.data());
+                    pre_tokenize(0, rest,
+                                 !options.continues && part.data() == begin && rest.data() == normal.data());
                 },
                 on_token);
         };
-        model_.added.split(text, parse_special, on_part, on_token);
+        model_.added.split(text, options.parse_special, on_part, on_token);
     }
 
 private:
@@ -238,19 +239,20 @@ Ids PreTrainedTokenizer::encode(const std::string& text, EncodeOptions options) 
     Ids ids;
     if (options.add_special_tokens) ids = model_->before;
     const std::string valid = is_utf8(text) ? std::string() : repaired_utf8(text);
-    TokenEncoder(*model_, ids).append(valid.empty() ? text : valid, options.parse_special);
+    TokenEncoder(*model_, ids).append(valid.empty() ? text : valid, options);
     if (options.add_special_tokens) ids.insert(ids.end(), model_->after.begin(), model_->after.end());
     return ids;
 }
 
 std::string PreTrainedTokenizer::piece(std::int64_t id) const {
-    check_id(id, vocab_size(), "PreTrainedTokenizer: the id");
-    return model_->pieces[static_cast<std::size_t>(id)];
+    if (id < 0) check_id(id, vocab_size(), "PreTrainedTokenizer: the id");
+    return id < vocab_size() ? model_->pieces[static_cast<std::size_t>(id)] : "";
 }
 
 std::string PreTrainedTokenizer::decode(const Ids& ids) const {
     std::string text = decode_ids(*this, ids, "PreTrainedTokenizer");
-    if (!ids.empty() && !model_->strip_first.empty() && !model_->is_added[static_cast<std::size_t>(ids[0])]) {
+    if (!ids.empty() && ids[0] < vocab_size() && !model_->strip_first.empty() &&
+        !model_->is_added[static_cast<std::size_t>(ids[0])]) {
         const std::string first = piece(ids[0]);
         text.replace(0, first.size(), replaced(first, model_->strip_first, ""));
     }

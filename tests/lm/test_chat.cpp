@@ -22,57 +22,77 @@ text::PreTrainedTokenizer tokenizer_of(const std::string& name) {
                                            (name + ".json"));
 }
 
-// The template of SmolLM2 and, with another message, of Qwen 2.
-std::string chatml_jinja(const std::string& line_break) {
-    return "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "
-           "'<|im_start|>system" +
-           line_break + "You are a loom." + line_break + "Weave<|im_end|>" + line_break +
-           "' }}{% endif %}…{% endfor %}";
-}
+std::string chatml_jinja() { return io::load_text(fs::path(places::golden()) / "chatml.jinja"); }
 
 }  // namespace
 
-TEST_CASE("each form writes a chat as the models that have it were trained", "[lm][chat]") {
-    const std::vector<lm::ChatMessage> chat{
-        {"system", "Be brief."}, {"user", " Hi\n"}, {"assistant", "Hello! "}, {"user", "Bye"}};
-    CHECK(lm::ChatTemplate::named("chatml").render(chat) ==
-          "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n "
-          "Hi\n<|im_end|>\n<|im_start|>assistant\nHello! "
-          "<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n");
-    CHECK(lm::ChatTemplate::named("llama3").render(chat) ==
-          "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe "
-          "brief.<|eot_id|><|start_header_id|>user"
-          "<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nHello!<|eot_id|>"
-          "<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_"
-          "id|>\n\n");
-    CHECK(lm::ChatTemplate::named("gemma").render(chat) ==
-          "<bos><start_of_turn>user\nBe brief.\n\n Hi<end_of_turn>\n<start_of_turn>model\nHello!<end_of_turn>\n"
-          "<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n");
-    CHECK(lm::ChatTemplate::named("mistral").render(chat) ==
-          "<s>[INST] Be brief.\n\n Hi [/INST]Hello!</s>[INST] Bye [/INST]");
+TEST_CASE("each form makes of a chat what the templates do that have it", "[lm][chat]") {
+    const nlohmann::json golden = io::load_json(fs::path(places::golden()) / "chats.json");
+    std::string names;
+    for (const auto& [name, renderings] : golden["forms"].items()) {
+        lm::ChatTemplate form = lm::ChatTemplate::named(name);
+        CHECK(form.name() == name);
+        form.date = "{date}";
+        for (std::size_t i = 0; i < golden["chats"].size(); ++i) {
+            std::vector<lm::ChatMessage> chat;
+            const auto texts = golden["chats"][i].get<std::vector<std::string>>();
+            if (texts[0] != "-") chat.push_back({"system", texts[0]});
+            for (std::size_t t = 1; t < texts.size(); ++t)
+                chat.push_back({t % 2 == 1 ? "user" : "assistant", texts[t]});
+            INFO(name << ": " << golden["chats"][i]);
+            if (renderings[i].is_null())  // the template refuses the chat
+                refuses<ValueError>("ChatTemplate: " + name + " has no place for a message of the system",
+                                    [&] { (void)form.render(chat); });
+            else
+                CHECK(form.render(chat) == renderings[i].get<std::string>());
+        }
+    }
+    CHECK(golden["forms"].size() ==
+          static_cast<std::size_t>(std::ranges::count(lm::ChatTemplate::names(), ',')) + 1);
 }
 
-TEST_CASE("a model's own template is known by its special tokens, with its own message of the system",
+TEST_CASE("a template has a form where that was proved, and no other has one", "[lm][chat]") {
+    const std::string jinja = chatml_jinja(), names = lm::ChatTemplate::names();
+    CHECK(lm::ChatTemplate::of(jinja).name() == "chatml");
+    CHECK(lm::ChatTemplate::of(jinja.substr(0, jinja.size() - 1)).name() ==
+          "chatml");  // Jinja drops the last \n
+    for (const std::string& other : {" " + jinja, jinja + "\n", jinja.substr(1), jinja + std::string(1, '\0'),
+                                     std::string(), std::string("{{ messages }}"),
+                                     std::string("'<|im_start|>system\\n' …"), std::string(100'000'000, '{')})
+        refuses<ValueError>(
+            "ChatTemplate: the model's template (" +
+                std::to_string(other.size() - (other.ends_with('\n') ? 1 : 0)) +
+                " bytes) is none of those whose form is known; name the form that the model was trained on "
+                "(ChatTemplate::named, or --form NAME): " +
+                names,
+            [&] { (void)lm::ChatTemplate::of(other); });
+    for (const std::string& name : {std::string("alpaca"), std::string("chatml\0", 7), std::string()})
+        refuses<ValueError>("\" is none of " + names, [&] { (void)lm::ChatTemplate::named(name); });
+}
+
+TEST_CASE("what user and assistant say in turn is a chat, with a message of the system before it",
           "[lm][chat]") {
-    for (const char* line_break : {"\n", "\\n"}) {
-        const lm::ChatTemplate form = lm::ChatTemplate::of(chatml_jinja(line_break));
-        CHECK(form.name() == "chatml");
-        CHECK(form.system == "You are a loom.\nWeave");
-        CHECK(form.render({{"user", "x"}})
-                  .starts_with("<|im_start|>system\nYou are a loom.\nWeave<|im_end|>\n<|im_start|>user"));
-        CHECK(form.render({{"system", "y"}, {"user", "x"}})
-                  .starts_with("<|im_start|>system\ny<|im_end|>\n<|im_start|>user"));
-    }
-    CHECK(lm::ChatTemplate::of("'<|im_start|>system\\n' + message['content'] + '<|im_end|>'").system.empty());
-    CHECK(lm::ChatTemplate::of("… '<|start_header_id|>' …").name() == "llama3");
-    CHECK(lm::ChatTemplate::of("… '<start_of_turn>' …").name() == "gemma");
-    CHECK(lm::ChatTemplate::of("… '[INST] ' …").name() == "mistral");
-    refuses<ValueError>(
-        "the model's template is none that Weft knows; name the one to use: chatml, llama3, gemma or mistral",
-        [] { (void)lm::ChatTemplate::of("{{ messages }}"); });
-    refuses<ValueError>("none that Weft knows", [] { (void)lm::ChatTemplate::of("<|im_start|> [INST]"); });
-    refuses<ValueError>("\"alpaca\" is none of chatml, llama3, gemma or mistral",
-                        [] { (void)lm::ChatTemplate::named("alpaca"); });
+    const lm::ChatTemplate form = lm::ChatTemplate::named("qwen2");
+    CHECK(form.render({{"user", "x"}})
+              .starts_with("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"));
+    lm::ChatTemplate silent = form;
+    silent.system = "";
+    CHECK(silent.render({{"user", "x"}}) == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n");
+    const std::string rule =
+        "; after the system's, if there is one, user and assistant take turns, and the user's is the last";
+    const std::vector<std::pair<std::vector<lm::ChatMessage>, std::string>> wrong = {
+        {{}, "0 is missing"},
+        {{{"system", "a"}}, "1 is missing"},
+        {{{"user", "a"}, {"assistant", "b"}}, "2 is missing"},
+        {{{"assistant", "a"}}, "0 is of the assistant"},
+        {{{"user", "a"}, {"user", "b"}}, "1 is of the user"},
+        {{{"user", "a"}, {"system", "b"}, {"user", "c"}}, "1 is of the system"}};
+    for (const auto& [chat, problem] : wrong)
+        refuses<ValueError>("ChatTemplate: message " + problem + rule,
+                            [&, chat = chat] { (void)form.render(chat); });
+    const lm::ChatTemplate today = lm::ChatTemplate::named("llama3.2");
+    CHECK(today.date.size() == std::string("07 Mar 2025").size());
+    CHECK(contains(today.render({{"user", "x"}}), "Today Date: " + today.date + "\n\n<|eot_id|>"));
 }
 
 TEST_CASE("a chat's texts are text, its answers the ids that were generated", "[lm][chat]") {
@@ -99,12 +119,39 @@ TEST_CASE("a chat's texts are text, its answers the ids that were generated", "[
     CHECK(
         Ids(two.begin() + static_cast<std::ptrdiff_t>(one.size()), two.end()) ==
         join({odd, end, plain("\n"), start, plain("user\nb"), end, plain("\n"), start, plain("assistant\n")}));
-    refuses<ValueError>("the tokeniser has no token <|begin_of_text|>, which llama3 needs", [&] {
+    refuses<ValueError>("the tokeniser has no token <|start_header_id|>, which llama3 needs", [&] {
         (void)lm::ChatTemplate::named("llama3").encode(tokenizer, {{"user", "a"}});
     });
     refuses<ValueError>("a role \"tool\"; roles are system, user and assistant", [&] {
         (void)form.encode(tokenizer, {{"tool", "a"}});
     });
+}
+
+TEST_CASE("the ids of a chat are those of its text, as transformers makes them", "[lm][chat]") {
+    const std::vector<lm::ChatMessage> chat{
+        {"user", " Hi there\n"}, {"assistant", "\nYes, 2 of them. "}, {"user", "ab\n\nc"}};
+    const std::vector<std::tuple<std::string, std::string, std::vector<const char*>>> known = {
+        {"qwen2", "<|endoftext|>", {"chatml", "hermes", "smollm2", "qwen2.5", "qwen3", "qwen3-thinking"}},
+        {"llama2", "<s>", {"llama2", "mistral-v0.1", "mistral-v0.2", "mistral-v1", "zephyr", "deepseek"}},
+        {"metaspace", "<s>", {"llama2", "mistral-v0.1", "mistral-v0.2", "mistral-v1", "zephyr", "deepseek"}}};
+    for (const auto& [name, bos, forms] : known) {
+        const Scratch scratch;
+        fs::copy_file(fs::path(places::golden()) / "tokenizers" / (name + ".json"), scratch / "tokenizer.json");
+        io::save_text(scratch / "tokenizer_config.json", R"({"bos_token": ")" + bos + R"("})");
+        const auto tokenizer = text::PreTrainedTokenizer::load(scratch / "tokenizer.json");
+        REQUIRE(tokenizer.bos_token_id());
+        REQUIRE(tokenizer.eos_token_id());
+        for (const std::string form : forms) {
+            std::string text = lm::ChatTemplate::named(form).render(chat);
+            for (const auto& [mark, id] :
+                 {std::pair("{bos}", tokenizer.bos_token_id()), {"{eos}", tokenizer.eos_token_id()}})
+                for (std::size_t at; (at = text.find(mark)) != text.npos;)
+                    text.replace(at, 5, tokenizer.piece(*id));
+            INFO(name << ", " << form << ": " << text);
+            CHECK(lm::ChatTemplate::named(form).encode(tokenizer, chat) ==
+                  tokenizer.encode(text, {.add_special_tokens = false, .parse_special = true}));
+        }
+    }
 }
 
 TEST_CASE("the log-likelihood of a text counts each token once, whatever the windows", "[lm][likelihood]") {

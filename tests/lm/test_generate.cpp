@@ -179,6 +179,19 @@ TEST_CASE("top_p keeps the likeliest whose probabilities first sum to p, of thos
     CHECK(lm::sample(tensor({1.0, 1, 1}), {.rng = &rng, .top_p = 0.1}) == 0);  // the first of equals
     for (int i = 0; i < 50; ++i)                                               // two reach a half exactly
         CHECK(lm::sample(tensor({1.0, 1, 1, 1}), {.rng = &rng, .top_p = 0.5}) < 2);
+    // Sums that rounding leaves below p, in both types.
+    for (const auto& p : {std::vector{0.7, 0.2, 0.1}, {0.5, 0.3, 0.2}, {0.4, 0.3, 0.2, 0.1}, {0.6, 0.3, 0.1}})
+        for (const DType dtype : {float32, float64})
+            for (std::size_t k = 1; k < p.size(); ++k) {
+                double sum = 0;
+                for (std::size_t i = 0; i < k; ++i) sum += p[i];
+                const double decimal = std::round(sum * 10) / 10;
+                const Tensor z = log(from_vector(p, {std::ssize(p)})).to(dtype);
+                for (int i = 0; i < 60; ++i)
+                    CHECK(lm::sample(z, {.temperature = 3, .rng = &rng, .top_p = 0.1}) == 0);
+                for (int i = 0; i < 60; ++i)
+                    CHECK(lm::sample(z, {.rng = &rng, .top_p = decimal}) < static_cast<std::int64_t>(k));
+            }
 }
 
 TEST_CASE("top_k and top_p keep the same of a large vocabulary as a full sort", "[sample]") {
@@ -313,6 +326,28 @@ TEST_CASE("generate_text refuses a tokeniser that does not fit, and what is wron
     refuses<ValueError>("\"!\" at position 3 of the text is not one of the 40",
                         [&] { lm::generate_text(model, forty, "abc!", greedy); });
     refuses<ValueError>("offset 2", [&] { lm::generate_text(model, forty, "ab\xFF", greedy); });
+}
+
+TEST_CASE("ids that a model has and its tokeniser lacks say nothing", "[generate]") {
+    const text::Tokenizer tokenizer = text::PreTrainedTokenizer::load(golden_folder / "tokenizers/qwen2.json");
+    const std::int64_t V = tokenizer.vocab_size(), padded = V + 5;
+    const lm::GPT model = model_of(padded);
+    Shown shown;
+    const auto only = [&](const Tensor&, const Ids& ids) {  // a padding id and a letter in turn
+        Tensor z = full({padded}, -INFINITY);
+        z[ids.size() % 2 == 0 ? V + 3 : tokenizer.encode("x")[0]].fill_(0);
+        return z;
+    };
+    const auto result =
+        lm::generate_text(model, tokenizer, tokenizer.encode("a"),
+                          {.generate = {.max_new_tokens = 4, .logits = only}, .write = shown.write()});
+    CHECK(result.text == "xx");
+    CHECK(shown.all == "xx");
+    CHECK(std::ranges::count(result.ids, V + 3) == 2);
+    CHECK(tokenizer.decode(result.ids) == "xx");
+    const lm::GPT small = model_of(V - 1);
+    refuses<ValueError>("use the tokeniser that the model was trained with",
+                        [&] { lm::generate_text(small, tokenizer, "a", {}); });
 }
 
 TEST_CASE("GPT-2's checkpoint and tokeniser generate text together", "[generate][gpt2]") {

@@ -172,6 +172,20 @@ TEST_CASE("a tokenizer with more tokens than its model is refused", "[lm][pretra
     std::ofstream(scratch / "tokenizer_config.json") << R"({"chat_template": "<|im_start|> …"})";
     lm::save_pretrained(scratch.folder(), lm::Decoder({.vocab_size = 422, .num_layers = 1, .d_model = 8}));
     CHECK(lm::load_language(scratch.folder()).chat_template == "<|im_start|> …");
+    const auto of_config = [&](const std::string& value) {
+        std::ofstream(scratch / "tokenizer_config.json") << R"({"chat_template": )" + value + "}";
+        return lm::load_language(scratch.folder()).chat_template;
+    };
+    CHECK(of_config(R"([{"name": "tool_use", "template": "a"}, {"name": "default", "template": "b"}])") == "b");
+    for (const char* none : {"null", "[]", R"([{"name": "tool_use", "template": "a"}])",
+                             R"([{"name": "default\u0000", "template": "a"}])"})
+        CHECK(of_config(none).empty());
+    for (const char* wrong :
+         {"7", "{}", "true", R"(["a"])", R"([{"name": "default"}])", R"([{"name": "default", "template": 7}])"})
+        refuses<IoError>(
+            (scratch / "tokenizer_config.json").string() +
+                ": its chat_template is neither a text nor a list of objects with the texts name and template",
+            [&] { (void)of_config(wrong); });
     std::ofstream(scratch / "chat_template.jinja") << "[INST] …";
     CHECK(lm::load_language(scratch.folder()).chat_template == "[INST] …");
 }

@@ -1,4 +1,6 @@
 // The programs chat, evaluate and generate, with a small random model in a folder as published ones are.
+#include <nlohmann/json.hpp>
+
 #include "markdown.h"
 #include "places.h"
 #include "programs.h"
@@ -15,12 +17,13 @@ struct Published {
     text::PreTrainedTokenizer tokenizer = text::PreTrainedTokenizer::load(tokens());
     lm::Decoder model;
 
-    Published() : model(made(tokenizer.vocab_size())) {
+    Published() : model(made(tokenizer.vocab_size() + 90)) {  // as Qwen's, of more ids than tokens
         lm::save_pretrained(folder(), model);
         std::filesystem::copy(tokens(), scratch / "model/tokenizer.json");
-        io::save_text(
-            scratch / "model/tokenizer_config.json",
-            R"({"chat_template": "{{'<|im_start|>' + message['role']}}", "eos_token": "<|im_end|>"})");
+        const nlohmann::json config = {
+            {"chat_template", io::load_text(std::filesystem::path(places::golden()) / "chatml.jinja")},
+            {"eos_token", "<|im_end|>"}};
+        io::save_text(scratch / "model/tokenizer_config.json", config.dump());
     }
     static std::filesystem::path tokens() {
         return std::filesystem::path(places::golden()) / "tokenizers/qwen2.json";
@@ -77,8 +80,17 @@ TEST_CASE("chat answers as the library does, keeps what it has read, and obeys i
         published.chat("Hello\nHello\nHello\nHello\nHello\n", "--temperature 0 --max_new_tokens 4 --stats");
     CHECK(contains(turns.output, "of which 0 were kept"));
     CHECK(contains(turns.output, "(the context is full: the oldest 1 turns are dropped)"));
-    const Result wide = published.chat("Hello\n" + std::string(300, 'x') + "\n");
+    // A message that is too long changes nothing. CR LF ends a line, too.
+    const Result wide = published.chat("Hello\r\n" + std::string(300, 'x') + "\nHello\r\n/quit\r\nHello\n",
+                                       "--temperature 0 --max_new_tokens 4 --stats");
     CHECK(contains(wide.output, "tokens, and the context 64: write a shorter one)"));
+    const auto turn = [](const Result& talk, int i) {  // what --stats prints after the i-th answer
+        std::size_t at = 0;
+        while (i-- > 0) at = talk.output.find("tokens, of which ", at + 1);
+        return at == std::string::npos ? "none" : talk.output.substr(at, talk.output.find(';', at) - at);
+    };
+    CHECK(turn(wide, 2) == turn(turns, 2));
+    CHECK(turn(wide, 3) == "none");
     // The explorer's page.
     const std::string page = (published.scratch / "page.html").string();
     const Result attention =
@@ -88,17 +100,32 @@ TEST_CASE("chat answers as the library does, keeps what it has read, and obeys i
                    "(wrote " + page + ": what each head of 2 layers looked at)\n(cannot write "));
     CHECK(contains(markdown::read(page), "im_start"));
 
-    CHECK(published.chat("Hello\n", "--template chatml --temperature 0 --max_new_tokens 4").output ==
-          one.output);
-    const Result unknown = published.chat("Hello\n", "--template alpaca");
+    CHECK(published.chat("Hello\n", "--form chatml --temperature 0 --max_new_tokens 4").output == one.output);
+    const Result unknown = published.chat("Hello\n", "--form alpaca");
     CHECK(unknown.code == 1);
-    CHECK(contains(unknown.output, "\"alpaca\" is none of chatml, llama3, gemma or mistral"));
+    CHECK(contains(unknown.output, "\"alpaca\" is none of chatml, hermes, "));
+    const Result unfit = published.chat("Hello\n", "--form llama3");
+    CHECK(unfit.code == 1);
+    CHECK(contains(unfit.output, "the tokeniser has no token <|start_header_id|>, which llama3 needs"));
+    const Result nowhere = published.chat("/system Sing\nHello\n", "--form mistral-v0.2 --max_new_tokens 4");
+    CHECK(contains(nowhere.output, "(ChatTemplate: mistral-v0.2 has no place for a message of the system"));
+    CHECK(nowhere.code == 0);
+    CHECK(published.chat("Hello\n", "--form mistral-v0.2 --system Sing").code == 1);
+    io::save_text(published.folder() / "chat_template.jinja", "{{ messages }}");
+    const Result foreign = published.chat("Hello\n");
+    CHECK(foreign.code == 1);
+    CHECK(contains(foreign.output, "is none of those whose form is known"));
+    CHECK(contains(foreign.output, "--form NAME): " + lm::ChatTemplate::names()));
+    CHECK(published.chat("Hello\n", "--form chatml --temperature 0 --max_new_tokens 4").output == one.output);
+    std::filesystem::remove(published.folder() / "chat_template.jinja");
     CHECK(published.chat("Hello\n", "--cache int8").code == 2);
     CHECK(published.chat("Hello\n", "--precision high").code == 2);
     std::filesystem::remove(published.folder() / "tokenizer_config.json");
     const Result none = published.chat("Hello\n");
     CHECK(none.code == 2);
-    CHECK(contains(none.output, "has no template for chats"));
+    CHECK(contains(none.output,
+                   "has no template for chats, or none of the name default; if it was trained for "
+                   "them, set --form to one of chatml, "));
     // What memory it takes is printed before the weights are read, which are not these.
     io::save_safetensors(published.folder() / "model.safetensors", {{"w", ones({256, 1024})}});
     const Result before = published.chat("Hello\n", "--context 32 --cache float16");
@@ -117,12 +144,13 @@ TEST_CASE("evaluate and generate run a published model as the library does", "[p
     const text::Ids ids = published.tokenizer.encode(text);
     const std::string call = " --model " + published.folder().string() + " ",
                       file = (published.scratch / "text").string();
+    const std::size_t first = published.tokenizer.piece(ids[0]).size();  // which is not scored
     const auto line = [&](const lm::Likelihood& found) {
         char buffer[200];
         std::snprintf(buffer, sizeof buffer,
                       "%lld tokens, %.4f nats a token, perplexity %.2f, %.2f bits per byte\n",
                       static_cast<long long>(found.tokens), found.mean(), std::exp(found.mean()),
-                      found.nats / std::log(2) / static_cast<double>(text.size()));
+                      found.nats / std::log(2) / static_cast<double>(text.size() - first));
         return std::string(buffer);
     };
     CHECK(run("evaluate" + call + "--text " + file).output == line(lm::log_likelihood(published.model, ids)));
@@ -145,6 +173,12 @@ TEST_CASE("evaluate and generate run a published model as the library does", "[p
     for (const std::int64_t id : more) expected += characters.push(published.tokenizer.piece(id));
     CHECK(run("generate" + call + "--prompt The --max_new_tokens 5 --temperature 0 --ignore_eos").output ==
           expected + characters.finish() + "\n");
+    // Without a prompt it goes on after one token, here the end token, which is not shown.
+    const text::Ids alone = lm::generate(published.model, {*published.tokenizer.id_of("<|im_end|>")},
+                                         {.max_new_tokens = 5, .sampling = {.temperature = 0}});
+    std::string begun = characters.push(published.tokenizer.decode(alone));
+    begun += characters.finish();
+    CHECK(run("generate" + call + "--max_new_tokens 5 --temperature 0 --ignore_eos").output == begun + "\n");
 }
 
 #endif

@@ -228,7 +228,7 @@ TEST_CASE("a pre-trained tokenizer names the tokens that begin and end texts", "
     CHECK(pieces.encode("") == Ids{1, 2});
 }
 
-TEST_CASE("an id without a token is an empty piece, and beyond the last an error", "[tokenizer]") {
+TEST_CASE("an id without a token is an empty piece, beyond the last one, too", "[tokenizer]") {
     json file = file_of("gpt2");
     const std::int64_t V = load("gpt2").vocab_size();
     file["added_tokens"].push_back({{"id", V + 5}, {"content", "<|far|>"}, {"special", true}});
@@ -238,6 +238,10 @@ TEST_CASE("an id without a token is an empty piece, and beyond the last an error
     CHECK(tokenizer.vocab_size() == V + 6);
     CHECK(tokenizer.piece(V).empty());
     CHECK(tokenizer.encode("<|far|>", parsed) == Ids{V + 5});
-    refuses<IndexError>("PreTrainedTokenizer: the id is", [&] { (void)tokenizer.piece(V + 6); });
+    const std::int64_t far = V + 1000;
+    CHECK(tokenizer.piece(far).empty());
+    CHECK(tokenizer.decode({far, V + 5, far}) == "<|far|>");
+    CHECK(load("llama2").decode({far}).empty());
+    refuses<IndexError>("PreTrainedTokenizer: the id is -1", [&] { (void)tokenizer.piece(-1); });
     refuses<IndexError>("the id at position 1 is -1", [&] { (void)tokenizer.decode({0, -1}); });
 }

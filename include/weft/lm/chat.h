@@ -16,11 +16,13 @@ struct ChatMessage {
     text::Ids ids = {};         // of an answer: its ids as they were generated, used in place of its content
 };
 
-// One of the forms that published models were trained on, by its name in llama.cpp. `chatml` (SmolLM2, Qwen) is
-// "<|im_start|>user\n…<|im_end|>\n" for each message and "<|im_start|>assistant\n" before an answer. The others
-// leave out the spaces around a text: `llama3` has "<|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>",
-// `gemma` "<start_of_turn>user\n…<end_of_turn>\n" with the system's message before the first user's, and
-// `mistral` (7B Instruct), likewise, "[INST] … [/INST]".
+struct ChatForm;  // src/lm/chat_forms.h
+
+// One of the forms that published models were trained on. Each is a row of data (src/lm/chat_forms.h): what the
+// text begins with, the default message of the system, what stands before and after a message, which of it is
+// one token, and which white space is left out. `chatml` is "<|im_start|>user\n…<|im_end|>\n" for each message
+// and "<|im_start|>assistant\n" before an answer; smollm2, qwen1.5, qwen2 and qwen2.5 add their own message of
+// the system, hermes the begin token, and qwen3 leaves out what an earlier answer has up to "</think>".
 //
 //     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
 //     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});
@@ -28,25 +30,29 @@ class ChatTemplate {
 public:
     // ValueError for another name.
     static ChatTemplate named(const std::string& name);
-    // The form that a template in Jinja (transformers' chat_template) describes, told by its special tokens,
-    // and its default message of the system. ValueError, which says to name one, if it is none of them or has
-    // parts that they lack, such as tools.
+    // The form of a template in Jinja (transformers' chat_template): of one whose whole text is known and was
+    // proved to make the same of 40 chats as the form does (tests/golden/make_chat_golden.py). ValueError, with
+    // the names of the forms, for any other.
     static ChatTemplate of(const std::string& jinja);
+    static std::string names();  // "chatml, hermes, …"
 
-    const std::string& name() const { return name_; }  // "chatml", …
-    std::string system = {};                           // the message of the system where there is none
+    std::string name() const;  // "chatml", …
+    std::string system;        // the message of the system where there is none
+    std::string date;          // what llama3.2 calls today [today in local time, such as 07 Mar 2025]
 
     // The ids of a chat, up to where an assistant's answer begins. Texts of messages are ordinary text: a
-    // special token's name in them is no special token. ValueError if the tokeniser lacks a special token of
-    // the form, or for another role.
+    // special token's name in them is no special token. An answer's ids take the place of its content unless
+    // the form leaves out what it thought. ValueError if the tokeniser lacks a token of the form, for another
+    // role, if user and assistant do not take turns up to a user's message, or for a message of the system
+    // where the form has no place for one.
     text::Ids encode(const text::PreTrainedTokenizer& tokenizer, const std::vector<ChatMessage>& chat) const;
-    // The same as text, for a look at it.
+    // The same as text, for a look at it, with {bos} and {eos} for the tokeniser's begin and end tokens.
     std::string render(const std::vector<ChatMessage>& chat) const;
 
 private:
     struct Part;  // of a rendered chat (src/lm/chat.cpp)
-    std::string name_;
-    explicit ChatTemplate(std::string name) : name_(std::move(name)) {}
+    const ChatForm* form_;
+    explicit ChatTemplate(const ChatForm& form);
     std::vector<Part> parts(const std::vector<ChatMessage>& chat) const;
 };
 

@@ -99,8 +99,12 @@ struct GeneratedText {
 //         lm::generate_text(model, tokenizer, prompt, {.generate = options, .stop = "o"});
 //     const std::string text = prompt + result.text;  // without the "o"
 //
-// Refuses what generate and the tokeniser refuse; ValueError if tokeniser and model differ in V.
+// Refuses what generate and the tokeniser refuse; ValueError if tokeniser and model differ in V, except for a
+// PreTrainedTokenizer with fewer tokens.
 GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
                             const std::string& prompt, const GenerateTextOptions& options);
+// Continues ids.
+GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
+                            const text::Ids& prompt, const GenerateTextOptions& options);
 
 }  // namespace weft::lm

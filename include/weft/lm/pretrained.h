@@ -54,8 +54,8 @@ struct Pretrained {
     text::PreTrainedTokenizer tokenizer;  // of tokenizer.json, or the GGUF file's own
     std::string chat_template = {};       // for ChatTemplate::of
 };
-// Both, and the template of chat_template.jinja or tokenizer_config.json, or of the GGUF file, which is read
-// once.
+// Both, and the template of chat_template.jinja or tokenizer_config.json (of a list, the one whose name is
+// default), or of the GGUF file, which is read once.
 //
 //     const lm::Pretrained published = lm::load_language(folder);
 //     const text::Ids ids = published.tokenizer.encode("The loom");

@@ -1,7 +1,8 @@
 // Tokenisers: texts as the ids that a language model reads, and back. V = vocab_size(); ids are 0 … V − 1. Each
 // has encode(text) → ids and decode(ids) → text, the concatenated pieces of the ids, with
 // decode(encode(text)) == text, except for a PreTrainedTokenizer that changes the text. IndexError for another
-// id; that of decode names its position.
+// id; that of decode names its position. Only a PreTrainedTokenizer has an empty piece for ids of V and above,
+// of which its model may have some: Qwen's have 151,936 for 151,665 tokens.
 #pragma once
 
 #include <cstdint>
@@ -112,6 +113,7 @@ private:
 struct EncodeOptions {
     bool add_special_tokens = true;  // adds those that the file puts before and after a text
     bool parse_special = false;      // a special token's name in the text is that token, not ordinary text
+    bool continues = false;          // tokens stand before the text: no space that only begins a text
 };
 
 // The tokenizer of a published model, by the rules in its file: byte pair encoding of bytes (GPT-2, Llama 3,

@@ -58,7 +58,8 @@ function playground(model) {
   function typed(text) {
     const tenth = mostTyped / 10;
     cut = text.length > mostTyped;
-    if (cut) text = text.slice(Math.ceil((text.length - mostTyped) / tenth) * tenth);
+    if (cut) // not within a character of two code units
+      text = text.slice(Math.ceil((text.length - mostTyped) / tenth) * tenth).replace(/^[\udc00-\udfff]/, "");
     if (area.value !== text) area.value = text;
     atEnd = true;
     soon();
