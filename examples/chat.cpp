@@ -19,6 +19,7 @@ struct Settings {
     std::int64_t max_new_tokens = 512, context = 0, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.6, top_p = 0.95, min_p = 0;
     bool stats = false;
+    std::vector<std::string> ignore_keys;
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
@@ -46,6 +47,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_number(*app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
     add_text(*app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: float32");
+    add_ignore_keys(*app, s.ignore_keys);
     add_precision(*app, s.precision);
     add_switch(*app, "--stats", s.stats, "print tokens, times and memory after each answer");
     add_common(*app, s.config, "temperature = 0");
@@ -252,7 +254,8 @@ int chat(int argc, char** argv) {
     set_float32_matmul_precision(s.precision);
     if (s.threads > 0) set_num_threads(static_cast<int>(s.threads));
     lm::Pretrained published = lm::load_language(
-        s.model, {.before_weights = [&](const auto& config, auto bytes) { print_plan(s, config, bytes); }});
+        s.model, {.ignore_keys = s.ignore_keys,
+                  .before_weights = [&](const auto& config, auto bytes) { print_plan(s, config, bytes); }});
     if (s.form.empty() && published.chat_template.empty())
         throw UsageError(
             s.model,

@@ -179,6 +179,16 @@ void add_required_file(CLI::App& app, const std::string& flag, std::string& valu
     add_text(app, flag, value, help, true)->required();
 }
 
+void add_ignore_keys(CLI::App& app, std::vector<std::string>& keys) {
+    app.add_option(
+           "--ignore_keys", keys,
+           "pass over these keys of the model's files, at your own risk: what they say is\nnot computed; "
+           "commas between them")
+        ->type_name("KEY,…")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+}
+
 void add_precision(CLI::App& app, std::string& value) {
     add_text(app, "--precision", value,
              "highest, or medium: products in bfloat16, twice as fast on processors that have it");

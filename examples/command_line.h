@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -45,6 +46,9 @@ CLI::Option* add_text(CLI::App& app, const std::string& flag, std::string& value
 
 // An option that takes the name of a file or folder, and that must be given.
 void add_required_file(CLI::App& app, const std::string& flag, std::string& value, const std::string& help);
+
+// The keys of a published model's files that count as absent.
+void add_ignore_keys(CLI::App& app, std::vector<std::string>& keys);
 
 // How products round their operands, which check_precision looks at.
 void add_precision(CLI::App& app, std::string& value);

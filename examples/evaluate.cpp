@@ -14,6 +14,7 @@ namespace {
 int evaluate(int argc, char** argv) {
     std::string config, path, file, precision = "highest";
     std::int64_t window = 0, stride = 0, threads = 0;
+    std::vector<std::string> ignore_keys;
     const auto app =
         make_app("evaluate", "Print the mean negative log-likelihood of a text's tokens by a language model.",
                  "Example:\n  evaluate --model build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --text README.md");
@@ -24,6 +25,7 @@ int evaluate(int argc, char** argv) {
                "tokens that the model reads at once; 0: its context, of a text that fits the text");
     add_number(*app, "--stride", stride, 0, 1'000'000'000, "tokens from window to window; 0: half a window");
     add_number(*app, "--threads", threads, 0, 1024, "number of threads, which does not affect results; 0: all");
+    add_ignore_keys(*app, ignore_keys);
     add_precision(*app, precision);
     add_common(*app, config, "window = 512");
     if (!parse_command_line(*app, config, argc, argv)) return 0;
@@ -32,7 +34,7 @@ int evaluate(int argc, char** argv) {
     if (threads > 0) set_num_threads(static_cast<int>(threads));
 
     const std::string text = io::load_text(file);
-    const lm::Pretrained published = lm::load_language(path);
+    const lm::Pretrained published = lm::load_language(path, {.ignore_keys = ignore_keys});
     // With the model's own begin token first, where its tokenizer asks for one.
     const text::Ids ids = published.tokenizer.encode(text);
     const lm::LanguageModel model = published.model;

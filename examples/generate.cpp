@@ -23,6 +23,7 @@ struct Settings {
     std::int64_t max_new_tokens = 200, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.8, top_p = 1;
     bool no_cache = false, ignore_eos = false, stats = false, random = false;
+    std::vector<std::string> ignore_keys;
 };
 
 // What --weights and --dtype ask for.
@@ -78,6 +79,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
              "seventh of the memory and of the time; default: as --dtype");
     add_text(*app, "--cache", s.cache,
              "how keys and values are held: bfloat16 or float16; default: as --dtype");
+    add_ignore_keys(*app, s.ignore_keys);
     add_precision(*app, s.precision);
     add_switch(*app, "--no_cache", s.no_cache,
                "recompute all keys and values for every token: the same text, but slower");
@@ -167,7 +169,7 @@ struct Language {
 };
 
 // A checkpoint of train_gpt, with sizes and characters as metadata.
-Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
+std::pair<lm::GPT, text::Characters> load_checked(const fs::path& path, const Settings& s, Stats& stats) {
     const training::Checkpoint file = load_checkpoint(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
         throw IoError(path.string(),
@@ -190,10 +192,15 @@ Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
         Rng rng = Rng::skip_init();
         lm::GPT model(config, rng);
         model.load_state_dict(file.model);
-        return {held(model, s), characters};
+        return {std::move(model), characters};
     } catch (const std::runtime_error& error) {  // from the library, or from an invalid number
         throw IoError(path.string(), " does not contain a model saved by train_gpt: ", error.what());
     }
+}
+
+Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
+    auto [model, characters] = load_checked(path, s, stats);
+    return {held(std::move(model), s), characters};
 }
 
 // A model of today, with its weights as its file has them where nothing else is asked for.
@@ -207,7 +214,7 @@ Language load_published(const fs::path& path, const Settings& s, Stats& stats) {
                    : s.weights.empty() ? s.dtype
                                        : s.weights);
     };
-    lm::Pretrained published = lm::load_language(path, {.before_weights = plan});
+    lm::Pretrained published = lm::load_language(path, {.ignore_keys = s.ignore_keys, .before_weights = plan});
     return {is_as_stored ? published.model : held(published.model, s), published.tokenizer};
 }
 
@@ -223,9 +230,10 @@ Language load(const Settings& s, Stats& stats) {
     if (path.extension() == ".gguf" || contains("tokenizer.json")) return load_published(path, s, stats);
     if (type != fs::file_type::directory) return load_trained(path, s, stats);
     if (contains("config.json")) {
-        stats.plan(lm::gpt2_config(path / "config.json"), s);
+        stats.plan(lm::gpt2_config(path / "config.json", s.ignore_keys), s);
         const DType read_as = s.dtype == "float64" ? float64 : float32;
-        return {held(lm::load_gpt2(path, {.dtype = read_as}), s), text::BytePairs::load(path)};
+        return {held(lm::load_gpt2(path, {.dtype = read_as, .ignore_keys = s.ignore_keys}), s),
+                text::BytePairs::load(path)};
     }
     if (contains("model.safetensors")) return load_trained(path / "model.safetensors", s, stats);
     throw IoError(

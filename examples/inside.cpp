@@ -14,6 +14,7 @@ namespace {
 struct Settings {
     std::string config, model, prompt = "The capital of France is", other = "The capital of Italy is", picture;
     std::int64_t layer = -1, head = -1, threads = 0;
+    std::vector<std::string> ignore_keys;
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
@@ -32,6 +33,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_text(*app, "--picture", s.picture, "draw heads and positions into this SVG file", true);
     add_number(*app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
+    add_ignore_keys(*app, s.ignore_keys);
     add_common(*app, s.config, "prompt = 'The loom'");
     if (!parse_command_line(*app, s.config, argc, argv)) return false;
     if ((s.layer < 0) != (s.head < 0)) throw UsageError("--layer and --head belong together; give both");
@@ -227,7 +229,7 @@ int inside(int argc, char** argv) {
     Settings s;
     if (!parse_settings(argc, argv, s)) return 0;
     if (s.threads > 0) set_num_threads(static_cast<int>(s.threads));
-    const Inside model(s, lm::load_language(s.model));
+    const Inside model(s, lm::load_language(s.model, {.ignore_keys = s.ignore_keys}));
     if (s.layer >= 0) {
         model.show_one_head();
         return 0;

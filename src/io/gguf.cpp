@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <span>
 #include <unordered_set>
 
@@ -36,11 +37,10 @@ struct GgufEntry {
     std::uint64_t begin = 0, bytes = 0;   // of the values; begin counts as the file does until they are located
 };
 
+// One file, which may be one of several that a model is split into.
 class GgufReader {
 public:
-    explicit GgufReader(const fs::path& path) : file_(path) {}
-
-    Gguf read(const std::function<void(const Gguf&, std::int64_t)>& before_values) {
+    explicit GgufReader(const fs::path& path) : file_(path) {
         if (file_.left() < 24)
             refuse("it has " + std::to_string(file_.left()) +
                    " bytes, and a GGUF file begins with 24 for its version and two counts");
@@ -49,28 +49,32 @@ public:
         check_version(file_.take<std::uint32_t>());
         const auto tensors = file_.take<std::uint64_t>(), keys = file_.take<std::uint64_t>();
         file_.check_count(keys, 14, "entries of metadata");  // a key of one byte, and a value of one
-        Gguf result;
-        result.metadata = file_.take_metadata(keys);
+        metadata = file_.take_metadata(keys);
         file_.check_count(tensors, 25, "tensors");  // a name of one byte, and no sizes
-        std::vector<GgufEntry> entries = take_entries(tensors);
-        locate(entries, result.metadata.integer("general.alignment", 32));
-        if (before_values) {
-            std::uint64_t bytes = 0;
-            for (const GgufEntry& entry : entries) {
-                result.tensors.emplace_back(entry.name, ones({}).expand(entry.shape));
-                bytes += entry.bytes;
-            }
-            before_values(result, static_cast<std::int64_t>(bytes));
-            result.tensors.clear();
-        }
-        for (const GgufEntry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
-        return result;
+        entries = take_entries(tensors);
+        locate(entries, metadata.integer("general.alignment", 32));
+        parts = metadata.integer("split.count", 1), number = metadata.integer("split.no", 0) + 1;
+        if (parts < 1 || parts > 99999 || number < 1 || number > parts)
+            refuse("it is part " + std::to_string(number) + " of " + std::to_string(parts));
+    }
+
+    GgufMetadata metadata;
+    std::vector<GgufEntry> entries;
+    std::int64_t parts = 1, number = 1;  // of the files of a model, and of this one, from 1
+
+    [[noreturn]] void refuse(const std::string& reason) const { file_.refuse(reason); }
+
+    Tensor values_of(const GgufEntry& entry) {
+        if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
+        return Tensor(
+            PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
+                file_.in.seek(entry.begin);
+                file_.in.take(blocks.data(), blocks.size());
+            }));
     }
 
 private:
     GgufParts file_;
-
-    [[noreturn]] void refuse(const std::string& reason) const { file_.refuse(reason); }
 
     void check_version(std::uint32_t version) const {
         if (version == 0x02000000 || version == 0x03000000)
@@ -166,22 +170,65 @@ private:
         file_.part.clear();
         if (end - next >= step) refuse(std::to_string(end - next) + " bytes follow its last tensor");
     }
-
-    Tensor values_of(const GgufEntry& entry) {
-        if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
-        return Tensor(
-            PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
-                file_.in.seek(entry.begin);
-                file_.in.take(blocks.data(), blocks.size());
-            }));
-    }
 };
+
+// "-00001-of-00003.gguf", with which the name of a part ends.
+std::string ending(std::int64_t number, std::int64_t parts) {
+    char text[32];
+    std::snprintf(text, sizeof text, "-%05d-of-%05d.gguf", static_cast<int>(number), static_cast<int>(parts));
+    return text;
+}
+
+// The file, and the others that its model is split into.
+std::vector<GgufReader> readers_of(const fs::path& path) {
+    std::vector<GgufReader> all;
+    all.emplace_back(path);
+    const std::int64_t parts = all[0].parts;
+    const std::string name = path.filename().string(), first = ending(1, parts);
+    if (parts > 1 && (all[0].number != 1 || !name.ends_with(first)))
+        all[0].refuse("it is part " + std::to_string(all[0].number) + " of " + std::to_string(parts) +
+                      "; give the first, whose name ends with " + first);
+    std::unordered_set<std::string> names;
+    for (std::int64_t i = 1; i <= parts; ++i) {
+        if (i > 1)
+            all.emplace_back(path.parent_path() /
+                             (name.substr(0, name.size() - first.size()) + ending(i, parts)));
+        const GgufReader& part = all.back();
+        if (part.number != i || part.parts != parts)
+            part.refuse("it is part " + std::to_string(part.number) + " of " + std::to_string(part.parts) +
+                        ", and its name says otherwise; fetch it again");
+        for (const GgufEntry& entry : part.entries)
+            if (!names.insert(entry.name).second)
+                part.refuse("tensor \"" + excerpt(entry.name) + "\": another part has it, too");
+    }
+    const auto count = static_cast<std::int64_t>(names.size());
+    if (const std::int64_t claimed = all[0].metadata.integer("split.tensors.count", count); claimed != count)
+        all[0].refuse("its parts have " + std::to_string(count) + " tensors, and it says " +
+                      std::to_string(claimed) + "; fetch them again");
+    return all;
+}
 
 }  // namespace
 
 Gguf load_gguf(const fs::path& path,
                const std::function<void(const Gguf& header, std::int64_t bytes)>& before_values) {
-    return GgufReader(path).read(before_values);
+    std::vector<GgufReader> files = readers_of(path);
+    Gguf result;
+    result.metadata = std::move(files[0].metadata);
+    if (before_values) {
+        std::uint64_t bytes = 0;
+        for (const GgufReader& file : files)
+            for (const GgufEntry& entry : file.entries) {
+                result.tensors.emplace_back(entry.name, ones({}).expand(entry.shape));
+                bytes += entry.bytes;
+            }
+        before_values(result, static_cast<std::int64_t>(bytes));
+        result.tensors.clear();
+    }
+    for (GgufReader& file : files)
+        for (const GgufEntry& entry : file.entries)
+            result.tensors.emplace_back(entry.name, file.values_of(entry));
+    return result;
 }
 
 bool Gguf::has(const std::string& name) const {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
@@ -24,6 +25,12 @@ void check_open(const fs::path& path, bool open) {
     if (!open) refuse(path, "it cannot be opened; check its permissions");
 }
 
+// IoError if a file begins as a pointer does that Git LFS leaves in its place.
+void check_content(const fs::path& path, std::string_view beginning) {
+    if (beginning.starts_with("version https://git-lfs.github.com/spec/"))
+        refuse(path, "it is a Git LFS pointer, not the file itself; fetch that with git lfs pull");
+}
+
 }  // namespace
 
 std::string display_path(const fs::path& path) { return excerpt(path.string(), 1000); }
@@ -42,6 +49,7 @@ std::string load_text(const fs::path& path) {
         text.append(buffer.data(), read);
     if (std::ferror(in.get()) != 0)
         refuse(path, "reading failed after " + std::to_string(text.size()) + " bytes");
+    check_content(path, text);
     return text;
 }
 
@@ -50,6 +58,11 @@ InputFile::InputFile(const fs::path& path) : path_(path), in_(path, std::ios::bi
     const auto end = in_.seekg(0, std::ios::end).tellg();
     if (end < 0) refuse("it is not a file with a size");
     size_ = static_cast<std::uint64_t>(end);
+    seek(0);
+    if (size_ < 100 || size_ > 1000) return;  // a pointer has some 130 bytes
+    std::string beginning(40, '\0');
+    take(beginning.data(), beginning.size());
+    check_content(path, beginning);
     seek(0);
 }
 

@@ -62,6 +62,8 @@ private:
 }  // namespace
 
 json parse_json(std::string_view text, const std::string& what) {
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+        throw IoError(what, " is UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8");
     // The parser would stop at a zero byte and skip a byte-order mark.
     if (const std::size_t zero = text.find('\0'); zero != text.npos)
         throw IoError(what, " is not valid JSON at byte ", zero + 1, ": a zero byte");

@@ -72,12 +72,12 @@ Decoder of_folder(const std::filesystem::path& folder, const PretrainedOptions& 
 io::Gguf read_gguf(const std::filesystem::path& path, const PretrainedOptions& options) {
     if (!options.before_weights) return io::load_gguf(path);
     return io::load_gguf(path, [&](const io::Gguf& header, std::int64_t bytes) {
-        options.before_weights(pretrained_config(header), bytes);
+        options.before_weights(pretrained_config(header, options), bytes);
     });
 }
 
 Decoder of_gguf(const std::filesystem::path& path, io::Gguf file, const PretrainedOptions& options) {
-    const DecoderConfig config = pretrained_config(file);
+    const DecoderConfig config = pretrained_config(file, options);
     return loaded(
         path, config, [&] { return from_gguf(std::move(file), config); }, options);
 }
@@ -148,21 +148,15 @@ Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptio
 }
 
 Pretrained load_language(const std::filesystem::path& path, const PretrainedOptions& options) {
-    Pretrained all = [&]() -> Pretrained {
-        if (std::filesystem::is_directory(path))
-            return {of_folder(path, options), text::PreTrainedTokenizer::load(path / "tokenizer.json"),
-                    chat_template_of(path)};
-        io::Gguf file = read_gguf(path, options);
-        const auto tokenizer = text::PreTrainedTokenizer::load(file.metadata);
-        const char* const key = "tokenizer.chat_template";
-        const std::string chat = file.metadata.has(key) ? file.metadata.text(key) : "";
-        return {of_gguf(path, std::move(file), options), tokenizer, chat};
-    }();
-    if (all.tokenizer.vocab_size() > all.model.config.vocab_size)
-        throw IoError("cannot load ", io::display_path(path), ": the tokenizer has ",
-                      all.tokenizer.vocab_size(), " tokens and the model ", all.model.config.vocab_size,
-                      "; are both of one model?");
-    return all;
+    if (std::filesystem::is_directory(path))
+        return {of_folder(path, options),
+                text::PreTrainedTokenizer::load(path / "tokenizer.json", options.ignore_keys),
+                chat_template_of(path)};
+    io::Gguf file = read_gguf(path, options);
+    const auto tokenizer = text::PreTrainedTokenizer::load(file.metadata, options.ignore_keys);
+    const char* const key = "tokenizer.chat_template";
+    const std::string chat = file.metadata.has(key) ? file.metadata.text(key) : "";
+    return {of_gguf(path, std::move(file), options), tokenizer, chat};
 }
 
 void save_pretrained(const std::filesystem::path& folder, const Decoder& model) {

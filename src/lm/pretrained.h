@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/io/gguf.h"
+#include "weft/io/key_reader.h"
 #include "weft/lm/decoder.h"
 
 namespace weft::lm {
@@ -16,6 +17,13 @@ namespace weft::lm {
 // The config with its defaults filled in, and one entry in `layers` where all are equal. ValueError if it does
 // not fit.
 DecoderConfig checked(DecoderConfig config);
+constexpr std::int64_t million = 1'000'000;  // limits of sizes are multiples of it
+// The keys of a config.json that change nothing that a model computes.
+extern const std::vector<std::string> harmless_in_config;
+// The config that was read of these keys, checked; a key that is left over, or what does not fit, is an error.
+DecoderConfig finished(const DecoderConfig& config, io::KeyReader& keys, ErrorList& errors);
+// IoError, naming the file and the errors, if there are any.
+void refuse_errors(const std::filesystem::path& path, const ErrorList& errors);
 // Names of tensors, or parts of them, in a file and in Decoder.
 using Names = std::vector<std::pair<std::string, std::string>>;
 // The name with what a row has in a file's names replaced, at the beginning where it has no dot before it.

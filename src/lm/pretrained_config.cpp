@@ -2,39 +2,51 @@
 #include <array>
 #include <cmath>
 
-#include "lm/config_reader.h"
 #include "lm/pretrained.h"
 #include "weft/io/input_file.h"
+#include "weft/io/json.h"
+#include "weft/io/key_reader.h"
 #include "weft/lm/pretrained.h"
 
 namespace weft::lm {
 
-namespace {
-
-constexpr std::int64_t million = 1'000'000;
-
-const std::vector<std::string> harmless = {
+const std::vector<std::string> harmless_in_config = {
     // names, versions, how results are returned, and ids of tokens, which the tokenizer has
     "architectures", "transformers_version", "_name_or_path", "transformers.js_config", "is_llama_config",
     "torch_dtype", "dtype", "use_cache", "cache_implementation", "output_attentions", "output_hidden_states",
     "return_dict", "id2label", "label2id", "problem_type", "chunk_size_feed_forward", "task_specific_params",
-    "bos_token_id", "eos_token_id", "pad_token_id",
+    "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "_num_labels", "finetuning_task",
+    "tokenizer_class", "model_max_length", "auto_map", "unsloth_version", "unsloth_fixed", "torchscript",
+    "use_bfloat16", "is_decoder", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+    "_flash_attn_2_enabled", "num_logits_to_keep",
+    // of generation, whose options lm::generate has
+    "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
+    "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty", "length_penalty",
+    "no_repeat_ngram_size", "num_return_sequences", "output_scores", "return_dict_in_generate",
+    "remove_invalid_values", "prefix",
     // of training alone
     "initializer_range", "attention_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "pretraining_tp",
+    "gradient_checkpointing",
     // how rounding errors fall
     "reorder_and_upcast_attn",
     // of heads other than that of language models
     "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj"};
 
+namespace {
+
+using io::KeyReader;
+using nlohmann::json;
+
 const std::vector<std::pair<const char*, Activation>> activations = {
     {"silu", Activation::silu},
     {"gelu", Activation::gelu},
     {"gelu_pytorch_tanh", Activation::gelu_tanh},
     {"gelu_new", Activation::gelu_tanh},
-    {"relu2", Activation::relu_squared}};
+    {"relu2", Activation::relu_squared},
+    {"swish", Activation::silu}};
 
-Activation read_activation(ConfigReader& file, const std::string& name, std::size_t otherwise) {
+Activation read_activation(KeyReader& file, const std::string& name, std::size_t otherwise) {
     std::vector<json> names;
     for (const auto& [of_file, kind] : activations) names.emplace_back(of_file);
     return activations[file.choice(name, names, otherwise)].second;
@@ -48,15 +60,14 @@ double yarn_scale(double factor, double mscale) {
 }
 
 // The rotary options in "rope_parameters", or in "rope_scaling" beside a base in `base`.
-nn::RotaryOptions read_rotary(ConfigReader file, double base, std::int64_t block_size, std::int64_t original) {
+nn::RotaryOptions read_rotary(KeyReader file, double base, std::int64_t block_size, std::int64_t original) {
     nn::RotaryOptions rotary{.base = file.number("rope_theta", base), .pairs = nn::RotaryPairs::halves};
     nn::RotaryScaling& scaling = rotary.scaling;
     const std::vector<json> types(rope_types.begin(), rope_types.end());
     const std::string key = file.has("rope_type") ? "rope_type" : "type";  // the new name and the old
     file.ignore({"type"});
     scaling.kind = static_cast<nn::RotaryScaling::Kind>(file.choice(key, types, 0));
-    const std::vector<json> whole{1, 1.0};
-    (void)file.choice("partial_rotary_factor", whole, 0);
+    (void)file.choice("partial_rotary_factor", {1.0}, 0);
     if (scaling.kind == nn::RotaryScaling::none) {
         file.ignore({"factor"});
         return file.finish(), rotary;
@@ -80,7 +91,11 @@ nn::RotaryOptions read_rotary(ConfigReader file, double base, std::int64_t block
     if (scaling.kind == Scaling::yarn) {
         scaling.beta_fast = file.number("beta_fast", 32), scaling.beta_slow = file.number("beta_slow", 1);
         scaling.truncate = file.flag("truncate", true);
-        const auto mscale = file.optional_number("mscale"), mscale_all = file.optional_number("mscale_all_dim");
+        file.ignore({"finetuned"});
+        const auto unless_0 = [&](const char* name) {
+            return file.take(name) == 0 ? std::nullopt : file.optional_number(name);
+        };
+        const auto mscale = unless_0("mscale"), mscale_all = unless_0("mscale_all_dim");
         if (!scaling.attention_factor && mscale && mscale_all)
             scaling.attention_factor =
                 yarn_scale(scaling.factor, *mscale) / yarn_scale(scaling.factor, *mscale_all);
@@ -90,7 +105,7 @@ nn::RotaryOptions read_rotary(ConfigReader file, double base, std::int64_t block
                                             std::pair("long_factor", &scaling.long_factor)}) {
             const json& list = file.take(name);
             if (!list.is_array() || !std::ranges::all_of(list, [](const json& x) { return x.is_number(); }))
-                file.wrong(std::string(name) + " is " + shown(list) + ", not a list of numbers");
+                file.wrong(std::string(name) + " is " + KeyReader::shown(list) + ", not a list of numbers");
             else
                 *factors = list.get<std::vector<double>>();
         }
@@ -98,9 +113,10 @@ nn::RotaryOptions read_rotary(ConfigReader file, double base, std::int64_t block
 }
 
 // The same from the top of a config, in its new place or its old ones.
-nn::RotaryOptions rotary_of(ConfigReader& file, double base, std::int64_t block_size) {
+nn::RotaryOptions rotary_of(KeyReader& file, double base, std::int64_t block_size) {
     const std::int64_t original = file.size("original_max_position_embeddings", 100 * million, block_size);
     const double theta = file.number("rope_theta", base);
+    (void)file.choice("partial_rotary_factor", {1.0}, 0);
     const bool is_old = !file.has("rope_parameters");
     if (file.has("rope_parameters") && file.has("rope_scaling"))
         file.wrong("rope_parameters and rope_scaling are both there; leave out one");
@@ -109,7 +125,7 @@ nn::RotaryOptions rotary_of(ConfigReader& file, double base, std::int64_t block_
 }
 
 // What llama, qwen2, qwen3, mistral and gemma3 share.
-DecoderConfig read_llama_like(ConfigReader& file, const char* activation) {
+DecoderConfig read_llama_like(KeyReader& file, const char* activation) {
     DecoderConfig c{.vocab_size = file.size("vocab_size", 100 * million),
                     .block_size = file.size("max_position_embeddings", 1000 * million),
                     .num_layers = file.size("num_hidden_layers", 10'000),
@@ -121,10 +137,11 @@ DecoderConfig read_llama_like(ConfigReader& file, const char* activation) {
     c.activation = read_activation(file, activation, 0);
     (void)file.choice("rope_interleaved", {false}, 0);
     (void)file.choice("is_encoder_decoder", {false}, 0);
+    (void)file.choice("use_mrope", {false}, 0);
     return c;
 }
 
-void read_head_dim(ConfigReader& file, DecoderConfig& c, std::int64_t otherwise = 0) {
+void read_head_dim(KeyReader& file, DecoderConfig& c, std::int64_t otherwise = 0) {
     const std::int64_t width = otherwise > 0 ? otherwise : std::max<std::int64_t>(1, c.d_model / c.num_heads);
     c.head_dim = file.size("head_dim", million, width);
     if (otherwise == 0 && !file.has("head_dim") && c.d_model % c.num_heads != 0)
@@ -134,16 +151,17 @@ void read_head_dim(ConfigReader& file, DecoderConfig& c, std::int64_t otherwise 
 
 // The layers of which `slides` says that they have the window, or as layer_types names them.
 template <class Slides>
-void read_windows(ConfigReader& file, DecoderConfig& c, const DecoderLayerOptions& full,
+void read_windows(KeyReader& file, DecoderConfig& c, const DecoderLayerOptions& full,
                   const DecoderLayerOptions& sliding, const Slides& slides) {
     const json& types = file.take("layer_types");
     if (!types.is_null() && (!types.is_array() || static_cast<std::int64_t>(types.size()) != c.num_layers))
-        return file.wrong("layer_types is " + shown(types) + ", not a list of " + std::to_string(c.num_layers));
+        return file.wrong("layer_types is " + KeyReader::shown(types) + ", not a list of " +
+                          std::to_string(c.num_layers));
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
         const json type = types.is_null() ? json(slides(i) ? "sliding_attention" : "full_attention")
                                           : types[static_cast<std::size_t>(i)];
         if (type != "sliding_attention" && type != "full_attention")
-            return file.wrong("layer_types has " + shown(type) +
+            return file.wrong("layer_types has " + KeyReader::shown(type) +
                               ", and Decoder computes \"full_attention\" and \"sliding_attention\"");
         const DecoderLayerOptions& layer = type == "full_attention" ? full : sliding;
         if (type != "full_attention" && !layer.window)
@@ -152,12 +170,13 @@ void read_windows(ConfigReader& file, DecoderConfig& c, const DecoderLayerOption
     }
 }
 
-std::optional<std::int64_t> read_window(ConfigReader& file, std::optional<std::int64_t> otherwise = {}) {
-    if (!file.has("sliding_window")) return file.ignore({"sliding_window"}), otherwise;
-    return file.size("sliding_window", 1000 * million);
+// transformers' default is 4096, and null means no window.
+std::optional<std::int64_t> read_window(KeyReader& file) {
+    if (file.is_null("sliding_window")) return {};
+    return file.size("sliding_window", 1000 * million, 4096);
 }
 
-DecoderConfig read_llama(ConfigReader& file) {
+DecoderConfig read_llama(KeyReader& file) {
     DecoderConfig c = read_llama_like(file, "hidden_act");
     read_head_dim(file, c);
     c.tied_head = file.flag("tie_word_embeddings", false);
@@ -167,7 +186,7 @@ DecoderConfig read_llama(ConfigReader& file) {
     return c;
 }
 
-DecoderConfig read_mistral(ConfigReader& file) {
+DecoderConfig read_mistral(KeyReader& file) {
     DecoderConfig c = read_llama_like(file, "hidden_act");
     read_head_dim(file, c);
     c.tied_head = file.flag("tie_word_embeddings", false);
@@ -176,7 +195,7 @@ DecoderConfig read_mistral(ConfigReader& file) {
 }
 
 // qwen2 and qwen3.
-DecoderConfig read_qwen(ConfigReader& file, bool is_third) {
+DecoderConfig read_qwen(KeyReader& file, bool is_third) {
     DecoderConfig c = read_llama_like(file, "hidden_act");
     read_head_dim(file, c, is_third ? 128 : 0);
     c.tied_head = file.flag("tie_word_embeddings", false);
@@ -185,17 +204,17 @@ DecoderConfig read_qwen(ConfigReader& file, bool is_third) {
     if (is_third) c.qkv_bias = c.output_bias = file.flag("attention_bias", false);
     const DecoderLayerOptions full{.rotary = rotary_of(file, 10000, c.block_size)};
     DecoderLayerOptions sliding = full;
-    const std::optional<std::int64_t> window = read_window(file, 4096);
+    const std::optional<std::int64_t> window = read_window(file);
     const bool slides = file.flag("use_sliding_window", false);
     const std::int64_t first = file.has("max_window_layers") && file.take("max_window_layers") == 0
                                    ? 0
                                    : file.size("max_window_layers", million, 28);
     if (slides) sliding.window = window;
-    read_windows(file, c, full, sliding, [&](std::int64_t i) { return slides && i >= first; });
+    read_windows(file, c, full, sliding, [&](std::int64_t i) { return sliding.window && i >= first; });
     return c;
 }
 
-DecoderConfig read_gemma3(ConfigReader& file) {
+DecoderConfig read_gemma3(KeyReader& file) {
     DecoderConfig c = read_llama_like(file, "hidden_activation");
     read_head_dim(file, c, 256);
     c.tied_head = file.flag("tie_word_embeddings", true);
@@ -212,7 +231,7 @@ DecoderConfig read_gemma3(ConfigReader& file) {
     DecoderLayerOptions full, sliding;
     const double local = file.number("rope_local_base_freq", 10000);
     if (file.has("rope_parameters") && file.take("rope_parameters").contains("full_attention")) {
-        ConfigReader both = file.within("rope_parameters");
+        KeyReader both = file.within("rope_parameters");
         full.rotary = read_rotary(both.within("full_attention"), 1e6, c.block_size, c.block_size);
         sliding.rotary = read_rotary(both.within("sliding_attention"), local, c.block_size, c.block_size);
         both.finish();
@@ -220,7 +239,7 @@ DecoderConfig read_gemma3(ConfigReader& file) {
         full.rotary = rotary_of(file, 1e6, c.block_size);
         sliding.rotary = nn::RotaryOptions{.base = local, .pairs = nn::RotaryPairs::halves};
     }
-    sliding.window = read_window(file, 4096);
+    sliding.window = read_window(file);
     const bool is_new = file.has("_sliding_window_pattern");  // of layers, the last sees all
     const std::int64_t pattern =
         file.size(is_new ? "_sliding_window_pattern" : "sliding_window_pattern", million, 6);
@@ -229,7 +248,7 @@ DecoderConfig read_gemma3(ConfigReader& file) {
     return c;
 }
 
-DecoderConfig read_gpt2(ConfigReader& file) {
+DecoderConfig read_gpt2(KeyReader& file) {
     DecoderConfig c{.vocab_size = file.size("vocab_size", 100 * million),
                     .block_size = file.size("n_positions", 100 * million),
                     .num_layers = file.size("n_layer", 10'000),
@@ -261,33 +280,25 @@ DecoderConfig read_gpt2(ConfigReader& file) {
 
 struct Family {
     const char* model_type;
-    DecoderConfig (*read)(ConfigReader& file);
+    DecoderConfig (*read)(KeyReader& file);
 };
 const Family families[] = {{"llama", read_llama},
-                           {"qwen2", [](ConfigReader& file) { return read_qwen(file, false); }},
-                           {"qwen3", [](ConfigReader& file) { return read_qwen(file, true); }},
+                           {"qwen2", [](KeyReader& file) { return read_qwen(file, false); }},
+                           {"qwen3", [](KeyReader& file) { return read_qwen(file, true); }},
                            {"mistral", read_mistral},
                            {"gemma3_text", read_gemma3},
                            {"gpt2", read_gpt2}};
 
 // What `json` says, and what is wrong with it.
 DecoderConfig read_config(const json& object, ErrorList& errors, const std::vector<std::string>& ignored) {
-    ConfigReader file(object, errors);
-    file.ignore(harmless);
-    file.ignore(ignored);
+    KeyReader file(object, errors, "Decoder", ignored);
+    file.ignore(harmless_in_config);
     std::vector<json> types;
     for (const Family& family : families) types.emplace_back(family.model_type);
     if (!file.has("model_type")) return errors.add("model_type is missing"), DecoderConfig();
     const std::size_t type = file.choice("model_type", types, std::size(families));
     if (type == std::size(families)) return {};
-    DecoderConfig config = families[type].read(file);
-    file.finish();
-    if (errors.empty()) try {
-            return checked(config);
-        } catch (const ValueError& error) {
-            errors.add(error.what());
-        }
-    return config;
+    return finished(families[type].read(file), file, errors);
 }
 
 json rotary_json(const nn::RotaryOptions& rotary) {
@@ -383,9 +394,23 @@ json config_json(const std::string& type, const DecoderConfig& c) {
 DecoderConfig pretrained_config(const std::filesystem::path& path, const PretrainedOptions& options) {
     ErrorList errors;
     const DecoderConfig config = read_config(io::load_json(path), errors, options.ignore_keys);
+    refuse_errors(path, errors);
+    return config;
+}
+
+DecoderConfig finished(const DecoderConfig& config, KeyReader& keys, ErrorList& errors) {
+    keys.finish();
+    if (errors.empty()) try {
+            return checked(config);
+        } catch (const ValueError& error) {
+            errors.add(error.what());
+        }
+    return config;
+}
+
+void refuse_errors(const std::filesystem::path& path, const ErrorList& errors) {
     if (!errors.empty())
         throw IoError(io::display_path(path), " does not describe a model that Decoder computes:", errors);
-    return config;
 }
 
 std::optional<json> describing_json(const DecoderConfig& config) {

@@ -8,12 +8,39 @@
 #include "weft/base/utf8.h"
 #include "weft/io/gguf.h"
 #include "weft/io/input_file.h"
+#include "weft/io/key_reader.h"
 
 namespace weft::text {
 
 namespace {
 
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+// What llama.cpp passes over for models "gpt2" and "llama", or uses elsewhere than in making ids.
+const std::vector<std::string> harmless_in_gguf = {"chat_template",
+                                                   "chat_templates",
+                                                   "huggingface.json",
+                                                   "rwkv.world",
+                                                   "ggml.unknown_token_id",
+                                                   "ggml.padding_token_id",
+                                                   "ggml.seperator_token_id",
+                                                   "ggml.separator_token_id",
+                                                   "ggml.cls_token_id",
+                                                   "ggml.mask_token_id",
+                                                   "ggml.fim_pre_token_id",
+                                                   "ggml.fim_suf_token_id",
+                                                   "ggml.fim_mid_token_id",
+                                                   "ggml.fim_pad_token_id",
+                                                   "ggml.fim_rep_token_id",
+                                                   "ggml.fim_sep_token_id",
+                                                   "ggml.prefix_token_id",
+                                                   "ggml.suffix_token_id",
+                                                   "ggml.middle_token_id",
+                                                   "ggml.token_type_count",
+                                                   "ggml.added_tokens",
+                                                   "ggml.add_sep_token",
+                                                   "ggml.remove_extra_whitespaces",
+                                                   "ggml.precompiled_charsmap"};
 
 // What a name in tokenizer.ggml.pre stands for.
 struct Pre {
@@ -194,9 +221,27 @@ private:
     }
 };
 
+// Refuses a key that GgufReader does not read and that does not belong to other tokenizers or uses.
+void check_keys(const io::GgufMetadata& metadata, const std::vector<std::string>& ignore_keys) {
+    ErrorList errors;
+    const nlohmann::json object = io::keys_of(metadata, "tokenizer.");
+    io::KeyReader keys(object, errors, "PreTrainedTokenizer", ignore_keys, "tokenizer.");
+    keys.ignore({"ggml.model", "ggml.pre", "ggml.tokens", "ggml.token_type", "ggml.merges", "ggml.scores",
+                 "ggml.add_space_prefix", "ggml.bos_token_id", "ggml.eos_token_id", "ggml.eot_token_id",
+                 "ggml.eom_token_id", "ggml.add_bos_token", "ggml.add_eos_token"});
+    keys.ignore(harmless_in_gguf);
+    for (const auto& [key, value] : object.items())
+        if (key.starts_with("chat_template.")) keys.ignore({key});  // one of several
+    keys.finish();
+    if (!errors.empty())
+        io::refuse(metadata.file(), "its metadata has keys that may change ids:" + errors.str());
+}
+
 }  // namespace
 
-PreTrainedTokenizer PreTrainedTokenizer::load(const io::GgufMetadata& metadata) {
+PreTrainedTokenizer PreTrainedTokenizer::load(const io::GgufMetadata& metadata,
+                                              const std::vector<std::string>& ignore_keys) {
+    check_keys(metadata, ignore_keys);
     return PreTrainedTokenizer(GgufReader(metadata).read());
 }
 

@@ -8,6 +8,7 @@
 #include "weft/io/files.h"
 #include "weft/io/input_file.h"
 #include "weft/io/json.h"
+#include "weft/io/key_reader.h"
 
 namespace weft::text {
 
@@ -18,9 +19,29 @@ using nlohmann::json;
 using PreTokenizer = TokenizerModel::PreTokenizer;
 constexpr std::size_t most_steps = 64;  // normalizers, pre-tokenizers or decoders
 
+// Keys of a tokenizer_config.json that change no id.
+const std::vector<std::string> harmless_in_config = {
+    // names of classes and files
+    "tokenizer_class", "processor_class", "image_processor_type", "feature_extractor_type", "model_type",
+    "auto_map", "backend", "name_or_path", "tokenizer_file", "vocab_file", "merges_file",
+    "special_tokens_map_file", "is_local", "local_files_only", "from_slow", "trust_remote_code", "device_map",
+    "transformers_version", "unsloth_version", "_commit_hash", "tokenizer_type", "vocab_size",
+    // read by load_language
+    "chat_template", "use_default_system_prompt", "response_schema",
+    // names of tokens, which tokenizer.json has, and what transformers 5 passes over
+    "bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token",
+    "additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens", "image_token",
+    "boi_token", "eoi_token", "audio_token", "video_token", "image_token_id", "boi_token_id", "eoi_token_id",
+    "sp_model_kwargs", "add_prefix_space", "add_bos_token", "add_eos_token", "legacy",
+    // of batches, of texts cut to a length, and of what is decoded
+    "model_max_length", "max_length", "padding", "padding_side", "pad_to_multiple_of", "pad_token_type_id",
+    "truncation", "truncation_side", "truncation_strategy", "stride", "model_input_names", "errors",
+    "trim_offsets", "split_special_tokens", "clean_up_tokenization_spaces", "spaces_between_special_tokens"};
+
 class JsonReader {
 public:
-    explicit JsonReader(const fs::path& path) : path_(path) {}
+    JsonReader(const fs::path& path, const std::vector<std::string>& ignore_keys)
+        : path_(path), ignore_keys_(ignore_keys) {}
 
     std::shared_ptr<const TokenizerModel> read() {
         const json file = io::load_json(path_);
@@ -46,6 +67,7 @@ public:
 
 private:
     const fs::path& path_;
+    const std::vector<std::string>& ignore_keys_;
     std::shared_ptr<TokenizerModel> model_ = std::make_shared<TokenizerModel>();
     std::unordered_map<std::string, std::int64_t> vocabulary_;       // as written
     std::vector<std::pair<std::string, std::string>> replacements_;  // by the decoder, in each token
@@ -346,8 +368,22 @@ private:
     void read_config(const fs::path& path) {
         if (!fs::exists(path)) return;
         const json config = io::load_json(path);
+        ErrorList errors;
+        io::KeyReader keys(config, errors, "PreTrainedTokenizer", ignore_keys_);
+        keys.ignore(harmless_in_config);
+        // The classes of GPT-2 and Qwen2 put a space before a text then, whatever tokenizer.json says.
+        const bool puts_space =
+            !model_->pre_tokenizers.empty() && !model_->pre_tokenizers.back().prefix.empty();
+        if (model_->byte_level && !puts_space) (void)keys.choice("add_prefix_space", {false}, 0);
+        for (const json& token : keys.take("added_tokens_decoder"))
+            if (const std::string content = token.is_object() ? token.value("content", "") : "";
+                !model_->piece_ids.contains(content))
+                keys.wrong("added_tokens_decoder has \"" + excerpt(content) +
+                           "\", which is no token of tokenizer.json");
+        keys.finish();
+        if (!errors.empty()) io::refuse(path, "it does not go with tokenizer.json:" + errors.str());
         for (const char* name : {"bos_token", "eos_token"}) {
-            const json* token = &member(config, name);
+            const json* token = &keys.take(name);
             if (token->is_object()) token = &member(*token, "content");
             if (token->is_null()) continue;
             const auto found = token->is_string() ? model_->piece_ids.find(token->get<std::string>())
@@ -362,8 +398,9 @@ private:
 
 }  // namespace
 
-PreTrainedTokenizer PreTrainedTokenizer::load(const std::filesystem::path& path) {
-    return PreTrainedTokenizer(JsonReader(path).read());
+PreTrainedTokenizer PreTrainedTokenizer::load(const std::filesystem::path& path,
+                                              const std::vector<std::string>& ignore_keys) {
+    return PreTrainedTokenizer(JsonReader(path, ignore_keys).read());
 }
 
 }  // namespace weft::text

@@ -21,7 +21,7 @@ std::u32string characters_of(const std::string& text) {
             std::snprintf(byte, sizeof byte, "0x%02X",
                           static_cast<unsigned>(static_cast<unsigned char>(text[at])));
             throw ValueError("Characters: the text is not UTF-8: byte ", byte, " at offset ", at,
-                             "; convert it first, or use Bytes");
+                             "; convert it first, UTF-16 by iconv -f UTF-16 -t UTF-8");
         }
         characters.push_back(c.value);
         at += c.length;

@@ -57,6 +57,44 @@ TEST_CASE("gguf: a file that is none, or of another version, is refused", "[faul
     }
 }
 
+TEST_CASE("gguf: a model that is split into several files is read from the first; what does not fit is refused",
+          "[fault][io][gguf]") {
+    const Scratch scratch;
+    const auto name = [&](int i) { return scratch / ("m-0000" + std::to_string(i) + "-of-00002.gguf"); };
+    const auto write = [&](int i, int no, int count, const char* tensor, std::int64_t tensors = 2) {
+        GgufWriter part;
+        part.entry("split.no", 2, number(static_cast<std::uint16_t>(no)));
+        part.entry("split.count", 2, number(static_cast<std::uint16_t>(count)));
+        part.add("split.tensors.count", tensors);
+        if (i == 1) part.add("general.architecture", "llama");
+        part.add(tensor, full({2}, i));
+        io::save_text(name(i), part.bytes());
+    };
+    const auto load = [&] { (void)io::load_gguf(name(1)); };
+    write(1, 0, 2, "a");
+    refuses<IoError>("m-00002-of-00002.gguf: no such file", load);
+    write(2, 1, 2, "b");
+    std::int64_t announced = 0;
+    const io::Gguf whole = io::load_gguf(name(1), [&](const io::Gguf& header, std::int64_t bytes) {
+        CHECK(header.tensors.size() == 2);
+        announced = bytes;
+    });
+    CHECK(announced == 16);
+    CHECK(whole.metadata.text("general.architecture") == "llama");
+    CHECK((same_bits(whole.at("a"), full({2}, 1)) && same_bits(whole.at("b"), full({2}, 2))));
+    refuses<IoError>("it is part 2 of 2; give the first, whose name ends with -00001-of-00002.gguf",
+                     [&] { (void)io::load_gguf(name(2)); });
+    write(2, 1, 2, "a");
+    refuses<IoError>("m-00002-of-00002.gguf: tensor \"a\": another part has it, too", load);
+    write(2, 1, 3, "b");
+    refuses<IoError>("it is part 2 of 3, and its name says otherwise; fetch it again", load);
+    write(2, 1, 2, "b");
+    write(1, 0, 2, "a", 3);
+    refuses<IoError>("its parts have 2 tensors, and it says 3; fetch them again", load);
+    write(1, 2, 2, "a");
+    refuses<IoError>("it is part 3 of 2", load);
+}
+
 TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before memory is taken",
           "[fault][io][gguf]") {
     for (const std::uint64_t claim : {std::uint64_t{100}, std::uint64_t{1} << 40, std::uint64_t{1} << 61,

@@ -176,6 +176,22 @@ TEST_CASE("refusals of files that are none", "[fault][io]") {
                      [&] { io::load_safetensors(scratch / "socket"); });
     refuses<IoError>("pipe: it is not a file with a size", [&] { io::load_safetensors(scratch / "pipe"); });
     refuses<IoError>("/proc/self/mem: reading failed after 0 bytes", [] { io::load_text("/proc/self/mem"); });
+    const std::string pointer =
+        "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') +
+        "\nsize 2471645608\n";
+    for (const char* name : {"model.safetensors", "model.gguf", "tokenizer.json", "x.npz"}) {
+        io::save_text(scratch / name, pointer);
+        const auto reads = {std::function<void()>([&] { io::load_safetensors(scratch / name); }),
+                            std::function<void()>([&] { io::load_gguf(scratch / name); }),
+                            std::function<void()>([&] { io::load_json(scratch / name); }),
+                            std::function<void()>([&] { io::load_npz(scratch / name); })};
+        for (const auto& read : reads)
+            refuses<IoError>("it is a Git LFS pointer, not the file itself; fetch that with git lfs pull",
+                             read);
+    }
+    io::save_text(scratch / "utf16", "\xFF\xFE{");
+    refuses<IoError>("utf16: it is UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8",
+                     [&] { io::load_json(scratch / "utf16"); });
     refuses<IoError>("short: it ends too early; is it still being written?", [&] {
         io::InputFile file(scratch / "short");
         char bytes[10];

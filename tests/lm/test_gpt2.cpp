@@ -273,7 +273,7 @@ TEST_CASE("a config.json of another architecture is refused with all that differ
     other.config("1e-05", "0");
     const std::string refusal = other.refusal();
     for (const char* part :
-         {"config.json does not describe a GPT-2", "model_type is \"llama\", and only \"gpt2\"",
+         {"config.json does not describe a GPT-2", "model_type is \"llama\", and GPT computes \"gpt2\"",
           "activation_function is \"silu\"", "scale_attn_weights is false", "tie_word_embeddings is false",
           "scale_attn_by_inverse_layer_idx is true", "add_cross_attention is true",
           "n_embd 24 does not divide into n_head 5", "n_inner is -1, not a whole number",

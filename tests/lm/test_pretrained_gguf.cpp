@@ -5,10 +5,14 @@
 #include "catch.h"
 #include "environment.h"
 #include "gguf_writer.h"
+#include "lm/pretrained.h"
+#include "places.h"
 #include "refusal.h"
 #include "source.h"
+#include "weft/io/json.h"
 
 using namespace weft;
+using nlohmann::json;
 
 namespace {
 
@@ -64,12 +68,10 @@ GgufWriter written(const std::string& architecture, const lm::Decoder& model) {
     key("attention.key_length", c.head_dim);
     key(architecture == "gpt2" ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
         c.norm_eps);
-    for (const auto& layer : c.layers) {
-        if (!layer.rotary) break;
-        if (!layer.window || c.layers.size() == 1) key("rope.freq_base", layer.rotary->base);
-        if (layer.window) key("attention.sliding_window", *layer.window);
-        if (layer.window || c.layers.size() == 1) break;
-    }
+    const auto full =
+        std::ranges::find_if(c.layers, [](const auto& layer) { return layer.rotary && !layer.window; });
+    if (full != c.layers.end()) key("rope.freq_base", full->rotary->base);
+    if (c.layers[0].window) key("attention.sliding_window", *c.layers[0].window);
     for (const auto& [name, value] : model.named_parameters()) {
         Tensor x = value.detach();
         if (architecture == "llama" && name.find("q_proj") != std::string::npos)
@@ -131,7 +133,122 @@ lm::Decoder read(const std::string& bytes) {
     return model;
 }
 
+// The weights of the files that llama.cpp ran: `values` of tests/golden/make_gguf_keys_golden.py.
+Tensor golden_weights(const std::string& name, const Shape& shape) {
+    if (name == "rope_freqs.weight") return tensor({1, 1.5, 4, 8}).to(float32);
+    std::int64_t seed = 0;
+    for (const char c : name) seed += c;
+    const bool is_embedding = contains(name, "embd"), is_norm = shape.rank() == 1 && !name.ends_with("bias");
+    const double scale = shape.rank() == 1 ? 0.4
+                         : is_embedding    ? 0.5
+                                           : std::sqrt(6.0 / static_cast<double>(shape[1]));
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < shape.numel(); ++i) {
+        const std::int64_t u = (i * i * 31 + i * 17 + i / 7 * 53 + seed * 101) % 997;
+        all.push_back((static_cast<double>(u) / 498.5 - 1) * scale + (is_norm ? 1 : 0));
+    }
+    return from_vector(all, shape).to(float32);
+}
+
+io::GgufValue golden_value(const json& x) {
+    if (x.is_boolean()) return x.get<bool>();
+    if (x.is_string()) return x.get<std::string>();
+    if (x.is_number_integer()) return x.get<std::int64_t>();
+    if (x.is_number()) return x.get<double>();
+    if (x[0].is_boolean()) return x.get<std::vector<bool>>();
+    if (x[0].is_number_integer()) return x.get<std::vector<std::int64_t>>();
+    return x.get<std::vector<double>>();
+}
+
+// The file of a model in gguf_keys.json with these keys and tensors, too.
+io::Gguf golden_file(const std::string& architecture, const json& model, const json& changes) {
+    std::map<std::string, io::GgufValue> values{{"general.architecture", architecture}};
+    const auto key = [&](const std::string& name) { return architecture + "." + name; };
+    for (const auto& [name, x] : model["keys"].items()) values[key(name)] = golden_value(x);
+    for (const auto& [name, x] : changes["keys"].items()) values[key(name)] = golden_value(x);
+    for (const std::string name : changes["without"]) values.erase(key(name));
+    io::Gguf file{.tensors = {}, .metadata = io::GgufMetadata("f", values)};
+    for (const json& tensors : {model["tensors"], changes["tensors"]})
+        for (const auto& [name, sizes] : tensors.items()) {
+            const auto shape = sizes.get<std::vector<std::int64_t>>();
+            file.tensors.emplace_back(name, golden_weights(name, Shape(std::span(shape))));
+        }
+    return file;
+}
+
 }  // namespace
+
+TEST_CASE("each key of a GGUF file is computed as llama.cpp does, changes nothing there, or is refused",
+          "[lm][pretrained][gguf]") {
+    const json golden = io::load_json(std::filesystem::path(places::golden()) / "gguf_keys.json");
+    const NoGrad off;
+    const Tensor ids = from_vector(golden["ids"].get<text::Ids>(), {1, std::ssize(golden["ids"])});
+    std::map<std::string, int> computed;
+    for (const json& change : golden["cases"]) {
+        const std::string architecture = change["architecture"];
+        if (change["log_probabilities"].is_null()) continue;  // llama.cpp refuses it
+        INFO(change.dump());
+        const io::Gguf file = golden_file(architecture, golden["models"][architecture], change);
+        lm::DecoderConfig config;
+        try {
+            config = lm::pretrained_config(file);
+        } catch (const IoError& error) {
+            const bool has_to =
+                change["keys"].empty() && change["tensors"].empty() && change["without"].empty();
+            INFO(error.what());
+            CHECK_FALSE(has_to);
+            continue;
+        }
+        const lm::Decoder model(config, lm::from_gguf(file, config));
+        const auto p = log_softmax(model(ids).to(float64).select(1, -1), -1).contiguous().to_vector<double>();
+        double difference = 0;
+        for (std::size_t i = 0; i < golden["shown"].size(); ++i)
+            difference = std::max(difference, std::abs(p[golden["shown"][i].get<std::size_t>()] -
+                                                       change["log_probabilities"][i].get<double>()));
+        CHECK(difference < 0.01);  // llama.cpp has a table for GELU
+        ++computed[architecture];
+    }
+    for (const auto& [architecture, model] : golden["models"].items()) {
+        INFO(architecture);
+        CHECK(computed[architecture] >= (architecture == "gpt2" ? 2 : 15));
+        json change{{"keys", json::object()}, {"tensors", json::object()}, {"without", json::array()}};
+        const auto config_with = [&, &model = model, &architecture = architecture](const std::string& key,
+                                                                                   const json& x) {
+            change["keys"] = {{key, x}};
+            return lm::pretrained_config(golden_file(architecture, model, change));
+        };
+        const lm::DecoderConfig base = config_with("vocab_size", 264);
+        // What llama.cpp passes over Weft passes over, or refuses.
+        for (const std::string key : model["same"])
+            for (const json& x : {json(3.0), json(3), json(true), json("relu")}) {
+                INFO(key << " " << x);
+                try {
+                    const lm::DecoderConfig config = config_with(key, x);
+                    CHECK(config == base);
+                } catch (const IoError& error) {
+                    const std::string message = error.what();
+                    INFO(message);
+                    CHECK(contains(message, architecture + "." + key + " is "));
+                }
+            }
+        // What published files have loads.
+        std::vector<std::pair<std::string, json>> published{
+            {"rope.scaling.attn_factor", 1.0},
+            {"rope.dimension_count", model["keys"].value("attention.key_length", 4)},
+            {"rope.scaling.finetuned", true},
+            {"expert_count", 0}};
+        for (const char* key : {"attn_logit_softcapping", "logit_scale", "embedding_scale", "residual_scale",
+                                "attention.clamp_kqv"})
+            published.emplace_back(key, 3.0);
+        published.emplace_back("use_parallel_residual", true);
+        if (architecture != "gemma3") published.emplace_back("attention.sliding_window", 4);
+        for (const auto& [key, x] : published) {
+            if (architecture == "gpt2" && key.starts_with("rope.")) continue;
+            INFO(key);
+            CHECK_NOTHROW(config_with(key, x));
+        }
+    }
+}
 
 TEST_CASE("a GGUF file of each architecture gives the logits of the model that it was made of",
           "[lm][pretrained][gguf]") {
@@ -216,13 +333,16 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
                      refusal("llama.block_count", std::int64_t{0}));
     refuses<IoError>("llama.rope.scaling.type is \"longrope\"",
                      refusal("llama.rope.scaling.type", std::string("longrope")));
-    refuses<IoError>("llama.rope.dimension_count is 4, and heads are 6 wide",
+    refuses<IoError>("llama.rope.dimension_count is 4, and Decoder computes 6",
                      refusal("llama.rope.dimension_count", std::int64_t{4}));
     refuses<IoError>("it has no matrix token_embd.weight", [] {
         io::Gguf file;
         file.metadata = io::GgufMetadata("f", {{"general.architecture", std::string("llama")}});
         (void)lm::pretrained_config(file);
     });
+    refuses<IoError>("llama.warp is 1, and Decoder does not know this key; ignore_keys passes over it",
+                     refusal("llama.warp", std::int64_t{1}));
+    refuses<IoError>("llama.warp is \"\ufffd\"", refusal("llama.warp", std::string("\xff")));
     refuses<IoError>("missing: norm.weight (16,)", [&] {
         const Scratch scratch;
         GgufWriter file;
@@ -240,6 +360,8 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
         io::save_text(scratch / "f", file.bytes());
         (void)lm::load_pretrained(scratch / "f");
     });
+    // Keys of other names than the architecture's are no business of the model's.
+    CHECK_NOTHROW(refusal("mradermacher.quantized_by", std::string("warp"))());
     // Llama 3's scaling as numbers that divide the rates of the pairs; linear and yarn by their keys.
     GgufWriter scaled = written("llama", model);
     scaled.add("rope_freqs.weight", tensor({1, 2, 8}).to(float32));

@@ -161,7 +161,7 @@ TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is anot
     check_refused(generate(other.model()), 1, "the tokeniser has 300 tokens and the model 384");
     io::save_text(other.scratch / "config.json", R"({"model_type": "llama"})");
     check_refused(generate(other.model()), 1,
-                  "model_type is \"llama\", and only \"gpt2\" can be loaded\n  vocab_size is missing");
+                  "model_type is \"llama\", and GPT computes \"gpt2\"\n  vocab_size is missing");
     const Result longer = generate("--model " + gpt2 + " --prompt \"$(head -c 400 /dev/zero | tr '\\0' x)\"");
     CHECK(longer.code == 0);
     CHECK(contains(longer.output, " tokens, of which the model sees the last 24\n"));

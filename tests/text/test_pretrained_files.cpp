@@ -152,6 +152,24 @@ TEST_CASE("a tokenizer.json whose tokens make no tokenizer is refused by token",
     io::save_text(scratch / "tokenizer_config.json", R"({"eos_token": "<|none|>"})");
     refuses<IoError>("tokenizer_config.json: eos_token is \"<|none|>\", which is no token of tokenizer.json",
                      [&] { PreTrainedTokenizer::load(scratch / "tokenizer.json"); });
+    const auto config = [&](const std::string& text, const std::vector<std::string>& ignore_keys = {}) {
+        return [&, text, ignore_keys] {
+            io::save_text(scratch / "tokenizer_config.json", text);
+            (void)PreTrainedTokenizer::load(scratch / "tokenizer.json", ignore_keys);
+        };
+    };
+    const std::string unknown =
+        R"({"warp": 1, "tokenizer_class": "GPT2Tokenizer", "model_max_length": 1e30, "padding_side": "left"})";
+    refuses<IoError>(
+        "tokenizer_config.json: it does not go with tokenizer.json:\n  warp is 1, and "
+        "PreTrainedTokenizer does not know this key; ignore_keys passes over it, at your own risk",
+        config(unknown));
+    CHECK_NOTHROW(config(unknown, {"warp"})());
+    refuses<IoError>("add_prefix_space is true, and PreTrainedTokenizer computes false",
+                     config(R"({"add_prefix_space": true})"));
+    CHECK_NOTHROW(config(R"({"add_prefix_space": false})")());
+    refuses<IoError>("added_tokens_decoder has \"<|more|>\", which is no token of tokenizer.json",
+                     config(R"({"added_tokens_decoder": {"9999": {"content": "<|more|>"}}})"));
 }
 
 TEST_CASE("a pattern that PCRE2 would read otherwise, or never end, is refused", "[tokenizer]") {
@@ -194,6 +212,9 @@ TEST_CASE("a GGUF file whose keys make no tokenizer is refused by key", "[tokeni
                      with_key("model", "bert"));
     refuses<IoError>("tokenizer.ggml.pre is \"gpt-4\", which is not supported",
                      with_key("pre", "gpt-4", "gpt2"));
+    refuses<IoError>("tokenizer.ggml.warp is 1, and PreTrainedTokenizer does not know this key",
+                     with_key("warp", 1));
+    CHECK_NOTHROW(with_key("padding_token_id", 0)());
     refuses<IoError>("tokenizer.ggml.token_type has 1 values for " + tokens, with_key("token_type", {1}));
     refuses<IoError>("has the type 9; there are 1 … 6", with_key("token_type", types));
     refuses<IoError>("tokenizer.ggml.scores has " + std::to_string(V - 1) + " values for " + tokens,

@@ -198,6 +198,8 @@ TEST_CASE("characters refuse what is not UTF-8, by its offset", "[tokenizer][fau
         {"\xE0\x80\x80", "0xE0 at offset 0"},     {"\xF4\x90\x80\x80", "0xF4 at offset 0"},
         {"\xF0\x8F\xBF\xBF", "0xF0 at offset 0"}, {"x\x80", "0x80 at offset 1"},
         {"\xF5\x80\x80\x80", "0xF5 at offset 0"}};
+    refuses<ValueError>("byte 0xFF at offset 0; convert it first, UTF-16 by iconv -f UTF-16 -t UTF-8",
+                        [] { text::Characters{"\xFF\xFEw"}; });
     for (const auto& [bytes, part] : wrong) {
         INFO(part);
         const std::string text = bytes;

@@ -6,7 +6,7 @@
 
 namespace weft::io {
 
-// The bytes of a file; IoError if it is missing, a directory or unreadable.
+// The bytes of a file; IoError if it is missing, a directory, unreadable or a Git LFS pointer.
 //
 //     io::save_text(path, "one\ntwo\n");
 //     const std::string text = io::load_text(path);  // "one\ntwo\n"

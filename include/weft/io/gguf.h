@@ -86,6 +86,10 @@ struct Gguf {
 // matrix, rows that do not divide into blocks; values that are not aligned, overlap, reach past the end, or
 // leave more bytes unused than the alignment needs.
 //
+// Of a model that llama-gguf-split has split, give the first file, whose name ends with "-00001-of-00003.gguf":
+// the others are read, too, from the same folder. IoError for another of them, for one that is missing or of
+// another split, and for tensors that are there twice or too few.
+//
 // `before_values` is called before the values are read: with the metadata, for each tensor a view of one number
 // in its shape, which takes no memory, and the sum of the values' bytes.
 Gguf load_gguf(const std::filesystem::path& path,

@@ -15,7 +15,7 @@ std::string display_path(const std::filesystem::path& path);  // the path as mes
 
 class InputFile {
 public:
-    // IoError if the file is missing, a directory, does not open or has no size.
+    // IoError if the file is missing, a directory, does not open, has no size or is a Git LFS pointer.
     explicit InputFile(const std::filesystem::path& path);
 
     std::uint64_t size() const { return size_; }  // of the open file, even if another takes its name

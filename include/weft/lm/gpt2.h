@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "weft/lm/gpt.h"
 
@@ -16,9 +18,10 @@ namespace weft::lm {
 // IoError, naming the path and everything that is wrong at once: a size that is missing or not a whole number
 // above 0; an n_head that does not divide n_embd; and what Weft's GPT does not compute: a model_type other than
 // "gpt2", an activation_function other than GELU's tanh form ("gelu_new", "gelu_pytorch_tanh"),
-// scale_attn_weights false, scale_attn_by_inverse_layer_idx, add_cross_attention, tie_word_embeddings false.
+// scale_attn_weights false, scale_attn_by_inverse_layer_idx, add_cross_attention, tie_word_embeddings false,
+// and every key that GPT-2 neither has nor is known to ignore. Keys that `ignore_keys` names count as absent.
 // reorder_and_upcast_attn only changes rounding in half precision and is ignored.
-GPTConfig gpt2_config(const std::filesystem::path& path);
+GPTConfig gpt2_config(const std::filesystem::path& path, const std::vector<std::string>& ignore_keys = {});
 
 // A GPT-2's tensors as the state_dict of GPT(config): wte becomes token_embedding, wpe position_embedding, ln_f
 // norm, h.i blocks.i, and in it ln_1 norm1, ln_2 norm2, attn.c_attn (C, 3C) attn.W_qkv, attn.c_proj attn.W_out,
@@ -35,8 +38,9 @@ nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& confi
 //
 //     const lm::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact); exact.dropout is 0
 struct GPT2Options {
-    DType dtype = float32;  // or float64: the file's values are converted
-    double dropout = 0;     // probability in training; the file's are ignored
+    DType dtype = float32;                      // or float64: the file's values are converted
+    double dropout = 0;                         // probability in training; the file's are ignored
+    std::vector<std::string> ignore_keys = {};  // of config.json, at your own risk
 };
 
 // The model in a folder, in evaluation mode: call train() to fine-tune it.

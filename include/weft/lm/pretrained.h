@@ -15,8 +15,9 @@ namespace weft::lm {
 // Options of what reads published models.
 struct PretrainedOptions {
     std::optional<DType> dtype = {};  // of the weights, converted as Module::to() does [as in the file]
-    std::vector<std::string> ignore_keys =
-        {};  // of config.json, at your own risk: what they say is not computed
+    // Keys of config.json, of a GGUF file or of tokenizer_config.json that count as absent, at your own risk:
+    // what they say is not computed. "rope_scaling.factor" is one within another.
+    std::vector<std::string> ignore_keys = {};
     // Called before the weights are read: with the config, in which factors of a GGUF file's rope_freqs are
     // still 1, and the bytes of the tensors in that file, or of the files in a folder. What it throws ends the
     // reading.
@@ -35,7 +36,7 @@ DecoderConfig pretrained_config(const std::filesystem::path& path, const Pretrai
 
 // The Decoder that the metadata of a GGUF file describes, of the architectures "llama", "qwen2", "qwen3",
 // "gemma3" and "gpt2". IoError, naming the file and the key, as above.
-DecoderConfig pretrained_config(const io::Gguf& file);
+DecoderConfig pretrained_config(const io::Gguf& file, const PretrainedOptions& options = {});
 
 // A model in evaluation mode, from a folder with config.json and model.safetensors or its shards, or from a
 // GGUF file. Its tensors are those of the file, where no other type is asked for: half weights and weights in

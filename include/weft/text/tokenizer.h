@@ -135,14 +135,18 @@ public:
     // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them. IoError, naming the
     // path and the part, for any other part or option, and for truncation and padding; for a merge that names
     // no token, two tokens with one id, an id at or above twice the number of tokens, a pattern that PCRE2
-    // would match differently than Oniguruma, an added token longer than 1024 bytes. The piece of an id without
-    // a token is "".
-    static PreTrainedTokenizer load(const std::filesystem::path& path);
+    // would match differently than Oniguruma, an added token longer than 1024 bytes; for a key of
+    // tokenizer_config.json that it does not know, or with a value that makes other ids. Keys of that file that
+    // `ignore_keys` names count as absent. The piece of an id without a token is "".
+    static PreTrainedTokenizer load(const std::filesystem::path& path,
+                                    const std::vector<std::string>& ignore_keys = {});
     // Reads the tokenizer.ggml keys of a GGUF file. The model is "llama", or "gpt2" with `pre` default, gpt-2,
-    // smollm, qwen2, llama-bpe or another name of one of these; IoError for another, and as above. Text does
+    // smollm, qwen2, llama-bpe or another name of one of these; IoError for another, as above, and for a key of
+    // a name beginning with "tokenizer." that it does not know, unless `ignore_keys` names it. Text does
     // not become a control token unless it is parsed; in llama.cpp merges may make one, and the name of an end
     // token, such as </s>, is one even where the file says that it is text.
-    static PreTrainedTokenizer load(const io::GgufMetadata& metadata);
+    static PreTrainedTokenizer load(const io::GgufMetadata& metadata,
+                                    const std::vector<std::string>& ignore_keys = {});
 
     std::int64_t vocab_size() const;  // V, one more than the largest id
     // The ids of a text. ValueError if the file's pattern needs ten million steps to find one piece of it.

@@ -1,34 +1,40 @@
-// The keys of a config.json: each is read, listed as harmless, or refused by its name.
+// Internal: The keys of a file that describes a model or a tokenizer, as JSON: each is read, listed as
+// harmless, or refused by its name. For users of nlohmann::json: weft/io.h does not include it.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
-#include "weft/io/json.h"
+#include "weft/io/gguf.h"
 
-namespace weft::lm {
-
-using nlohmann::json;
-
-inline std::string shown(const json& value) { return excerpt(value.dump()); }
+namespace weft::io {
 
 // An object whose keys are taken one by one; what is wrong is collected in `errors`.
-class ConfigReader {
+class KeyReader {
 public:
-    // `path` is put before its keys in messages: "rope_parameters.".
-    ConfigReader(const json& object, ErrorList& errors, std::string path = "")
-        : object_(object), errors_(errors), path_(std::move(path)) {}
+    using json = nlohmann::json;
+
+    // `reader` is who reads, and `path` is put before the keys, in messages: "Decoder", "rope_parameters.".
+    // Keys that `passed` names, with the path before them, count as absent.
+    KeyReader(const json& object, ErrorList& errors, std::string reader, std::vector<std::string> passed = {},
+              std::string path = "")
+        : object_(object),
+          errors_(errors),
+          reader_(std::move(reader)),
+          passed_(std::move(passed)),
+          path_(std::move(path)) {}
 
     // The value of a key, null if there is none; it then counts as read.
     const json& take(const std::string& name) {
         taken_.insert(name);
-        static const json none;
-        const auto found = object_.find(name);
-        return found == object_.end() ? none : *found;
+        return find(name);
     }
     // A whole number in 1 … largest, or `otherwise` if there is none and that is given.
     std::int64_t size(const std::string& name, std::int64_t largest,
@@ -44,7 +50,7 @@ public:
     double number(const std::string& name, std::optional<double> otherwise = {}) {  // above 0
         const json& value = take(name);
         if (value.is_null() && otherwise) return *otherwise;
-        if (value.is_number() && value.get<double>() > 0) return value.get<double>();
+        if (value.is_number() && value > 0 && std::isfinite(value.get<double>())) return value.get<double>();
         if (value.is_null())
             wrong(path_ + name + " is missing");
         else
@@ -68,32 +74,61 @@ public:
             return value.is_null() ? otherwise : static_cast<std::size_t>(found - allowed.begin());
         std::string list;
         for (const json& one : allowed) list += (list.empty() ? "" : ", ") + one.dump();
-        wrong(path_ + name + " is " + shown(value) + ", and Decoder computes " + list);
+        wrong(path_ + name + " is " + shown(value) + ", and " + reader_ + " computes " + list);
         return otherwise;
     }
-    bool has(const std::string& name) const { return object_.contains(name) && !object_[name].is_null(); }
+    bool has(const std::string& name) const { return !find(name).is_null(); }
+    // Whether the key is there with the value null.
+    bool is_null(const std::string& name) const { return object_.contains(name) && object_[name].is_null(); }
     // An object within, or one without keys.
-    ConfigReader within(const std::string& name) {
+    KeyReader within(const std::string& name) {
         const json& value = take(name);
         static const json none = json::object();
         if (!value.is_null() && !value.is_object())
             wrong(path_ + name + " is " + shown(value) + ", not an object");
-        return {value.is_object() ? value : none, errors_, path_ + name + "."};
+        return {value.is_object() ? value : none, errors_, reader_, passed_, path_ + name + "."};
     }
     void ignore(const std::vector<std::string>& names) { taken_.insert(names.begin(), names.end()); }
     // Refuses what was neither taken nor ignored, unless it is null.
     void finish() {
         for (const auto& [name, value] : object_.items())
-            if (!taken_.contains(name) && !value.is_null())
-                wrong(path_ + excerpt(name) + " is " + shown(value) + ", and Decoder does not know this key");
+            if (!taken_.contains(name) && has(name))
+                wrong(path_ + excerpt(name) + " is " + shown(value) + ", and " + reader_ +
+                      " does not know this key; ignore_keys passes over it, at your own risk");
     }
     void wrong(const std::string& what) { errors_.add(what); }
+    static std::string shown(const json& value) {  // which may hold text that is not UTF-8
+        return excerpt(value.dump(-1, ' ', false, json::error_handler_t::replace));
+    }
 
 private:
     const json& object_;
     ErrorList& errors_;
+    std::string reader_;
+    std::vector<std::string> passed_;
     std::string path_;
     std::set<std::string> taken_;
+
+    const json& find(const std::string& name) const {
+        static const json none;
+        const auto found = object_.find(name);
+        const bool is_passed = std::ranges::find(passed_, path_ + name) != passed_.end();
+        return found == object_.end() || is_passed ? none : *found;
+    }
 };
 
-}  // namespace weft::lm
+// The keys of a GGUF file that begin with the prefix, without it. An array of more than 10,000 elements, such
+// as that of the tokens, becomes a text that says so.
+inline nlohmann::json keys_of(const GgufMetadata& metadata, const std::string& prefix) {
+    nlohmann::json object = nlohmann::json::object();
+    const auto json_of = []<class T>(const T& x) {
+        if constexpr (requires { x.begin(); } && !std::is_same_v<T, std::string>)
+            if (x.size() > 10'000) return nlohmann::json("an array of " + std::to_string(x.size()));
+        return nlohmann::json(x);
+    };
+    for (const auto& [key, value] : metadata.values())
+        if (key.starts_with(prefix)) object[key.substr(prefix.size())] = std::visit(json_of, value);
+    return object;
+}
+
+}  // namespace weft::io
