@@ -359,6 +359,11 @@ TEST_CASE("a hook that changes what it is given is refused, and the module's inp
             [&] { net(x); });
         CHECK(difference(x, before) == 0);
     }
+    const nn::Sequential careless{[](const Tensor& y) { return Tensor(y).mul_(2); }};
+    refuses<GraphError>(
+        "mul_: a step of Sequential was given this tensor of shape (5, 3), which others hold, too",
+        [&] { careless(x); });
+    CHECK(difference(x, before) == 0);
 }
 
 TEST_CASE("hooks stay with the modules on the path, and a path to nowhere is refused by its part",
