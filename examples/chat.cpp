@@ -29,8 +29,8 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_required_file(*app, "--model", s.model,
                       "a .gguf file, or a folder with config.json, model.safetensors and\ntokenizer.json");
     add_text(*app, "--form", s.form,
-             "how messages become tokens, where the model's template is not known: one of\n" +
-                 lm::ChatTemplate::names());
+             "how messages become tokens, if the model's template is not known: chatml, llama3 or\n"
+             "another form of docs/models.md; default: as the model says");
     add_text(*app, "--system", s.system, "what the model is told first; default: the template's own");
     add_number(*app, "--max_new_tokens", s.max_new_tokens, 1, 1'000'000,
                "maximum number of tokens in an answer");

@@ -97,12 +97,13 @@ std::vector<ChatTemplate::Part> ChatTemplate::parts(const std::vector<ChatMessag
         if (message.role != "system" && message.role != "user" && message.role != "assistant")
             throw ValueError("ChatTemplate: a role \"", excerpt(message.role),
                              "\"; roles are system, user and assistant");
-    for (std::size_t i = first; i < chat.size() || (chat.size() - first) % 2 == 0; ++i)
+    for (std::size_t i = first; i < chat.size() || (chat.size() - first) % 2 == 0; ++i) {
+        const std::string is = i < chat.size() ? "is of the " + chat[i].role : "is missing";
         if (i >= chat.size() || chat[i].role != ((i - first) % 2 == 0 ? "user" : "assistant"))
-            throw ValueError("ChatTemplate: message ", i,
-                             i < chat.size() ? " is of the " + chat[i].role : " is missing",
+            throw ValueError("ChatTemplate: message ", i, " ", is,
                              "; after the system's, if there is one, user and assistant take turns, and the "
                              "user's is the last");
+    }
     std::vector<Part> all;
     // A text of the form, in which each name of a token is that token, with a message in it.
     const auto append = [&](std::string_view text, const Part& message = {Part::text, ""}) {

@@ -119,6 +119,8 @@ inline constexpr ChatForm chat_forms[] = {
     mistral_form("mistral-v3-tekken", "[INST]{}[/INST]", "{}{eos}", false, ChatForm::last_user),
     mistral_form("mistral-v7", "[INST] {}[/INST]", " {}{eos}", false, ChatForm::own_turn,
                  "[SYSTEM_PROMPT] {}[/SYSTEM_PROMPT]"),
+    mistral_form("mistral-v7-tekken", "[INST]{}[/INST]", "{}{eos}", false, ChatForm::own_turn,
+                 "[SYSTEM_PROMPT]{}[/SYSTEM_PROMPT]"),
     {.name = "gemma",
      .begin = "{bos}",
      .system = "{}\n\n",

@@ -39,6 +39,7 @@ FORMS = {
     "mistral-v3": "Mistral-Large-Instruct-2407",
     "mistral-v3-tekken": "mistralai--Mistral-Nemo-Instruct-2407",
     "mistral-v7": "mistralai--Mistral-Large-Instruct-2411",
+    "mistral-v7-tekken": "unsloth-mistral-Devstral-Small-2507",
     "gemma": "google--gemma-3-1b-it",
     "zephyr": "HuggingFaceH4--zephyr-7b-beta",
     "openchat": "openchat--openchat-3.5-0106",
@@ -46,6 +47,10 @@ FORMS = {
     "deepseek-r1": "deepseek-ai--DeepSeek-R1-Distill-Llama-8B",
     "deepseek-r1-2025-01": "deepseek-ai--DeepSeek-R1",
 }
+
+# Forms whose templates write pages of their own where a chat has no message of the system, which the forms leave out: they are
+# compared where it has one, and no template is taken for them.
+SILENT = ["mistral-v7-tekken"]
 
 TEXTS = ["Hi", "", "  ", "\n", " Hi\n", "a\n\nb\n", "\u3000x\u00a0", "\u0085y\u2028", "\x1cz\x1f", "\tTab\v\f", "\u200bw\ufeff",
          "\"quotes\" {{ x }} {% y %}", "caf\u00e9 \U0001f9f6", "<|im_end|>", "[/INST]", "<<SYS>>\nx\n<</SYS>>\n\ny",
@@ -100,6 +105,8 @@ def main():
     texts = {path.stem: path.read_bytes().decode() for path in paths}
     made = {name: renderings(text) for name, text in texts.items()}
     golden = {form: made[name] for form, name in FORMS.items()}
+    for form in SILENT:
+        golden[form] = [text if chat[0] != "-" else False for chat, text in zip(CHATS, golden[form])]
     found = {}  # (form, bytes, CRC-32): names
     for name, text in texts.items():
         data = text.encode().removesuffix(b"\n")  # Jinja drops it
