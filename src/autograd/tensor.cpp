@@ -34,6 +34,7 @@ void Lent::refuse(const char* operation, const Tensor& x) const {
 }
 
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
+    Lent::check(operation, x);
     if ((is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad()))) || has_tangent(x) ||
         (other && has_tangent(*other)))
         throw GraphError(
@@ -47,7 +48,6 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
     if (x.array().overlaps_itself())
         throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
-    Lent::check(operation, x);
     if (!other) return;
     if (!promotes(other->dtype(), x.dtype()))
         throw DTypeError(operation, ": a tensor of ", name(x.dtype()), " does not take ", name(other->dtype()),
