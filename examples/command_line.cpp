@@ -184,7 +184,7 @@ void add_ignore_keys(CLI::App& app, std::vector<std::string>& keys) {
            "--ignore_keys", keys,
            "pass over these keys of the model's files, at your own risk: what they say is\nnot computed; "
            "commas between them")
-        ->type_name("KEY,…")
+        ->type_name("TEXT")
         ->delimiter(',')
         ->allow_extra_args(false);
 }

@@ -119,6 +119,13 @@ TEST_CASE("chat answers as the library does, keeps what it has read, and obeys i
     CHECK(published.chat("Hello\n", "--form chatml --temperature 0 --max_new_tokens 4").output == one.output);
     std::filesystem::remove(published.folder() / "chat_template.jinja");
     CHECK(published.chat("Hello\n", "--cache int8").code == 2);
+    const std::string config = io::load_text(published.folder() / "config.json");
+    io::save_text(published.folder() / "config.json",
+                  "{\"chunks\": true," + config.substr(config.find('{') + 1));
+    CHECK(contains(published.chat("Hello\n").output, "chunks is true, and Decoder does not know this key"));
+    CHECK(published.chat("Hello\n", "--ignore_keys chunks --temperature 0 --max_new_tokens 4").output ==
+          one.output);
+    io::save_text(published.folder() / "config.json", config);
     CHECK(published.chat("Hello\n", "--precision high").code == 2);
     std::filesystem::remove(published.folder() / "tokenizer_config.json");
     const Result none = published.chat("Hello\n");

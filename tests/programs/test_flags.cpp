@@ -158,6 +158,7 @@ TEST_CASE("every flag of generate at both ends of its range writes two tokens or
                     {"weights", {"bfloat16", "float16"}, {"float32", "q4"}},
                     {"cache", {"bfloat16", "float16"}, {"float32", "q8_0"}},
                     {"precision", {"highest", "medium"}, {"high", "''"}},
+                    words("ignore_keys", {"a", "a,b", std::string(100'000, 'a')}),
                     toggle("no_cache"),
                     toggle("ignore_eos"),
                     toggle("stats"),

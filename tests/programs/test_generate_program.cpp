@@ -128,6 +128,9 @@ TEST_CASE("generate continues with what train_gpt left, and stops where it is to
         io::save_safetensors(scratch / "other.safetensors", other.tensors, other.metadata);
         return generate("--prompt The --max_new_tokens 4 --model " + (scratch / "other.safetensors").string());
     };
+    // Rows of 16 weights are no fault of the file.
+    check_refused(generate(model + "--weights q8_0"), 1,
+                  "generate: Module::pack: weights of this GPT cannot be Q8_0:");
     const std::string none = "other.safetensors does not contain a model saved by train_gpt: ";
     check_refused(with([](auto& file) { file.metadata["num_layers"] = "two"; }), 1,
                   none + "its num_layers: \"two\" is not");
