@@ -42,6 +42,10 @@ const std::map<std::string, std::string> exempt = {
      "AtomicFile::write AtomicFile::commit InputFile::seek InputFile::take Profile::save_trace"},
     {"a refusal by several processes ends them all",
      "Group::all_gather Group::agree Group::barrier Group::at_step Group::transport evaluate"},
+    {"it collects what is wrong, which is refused together",
+     "KeyReader::KeyReader KeyReader::choice KeyReader::finish KeyReader::flag KeyReader::ignore "
+     "KeyReader::number KeyReader::optional_number KeyReader::size KeyReader::take KeyReader::within "
+     "KeyReader::wrong"},
     {"it prints, and what was printed stays printed",
      "Progress::step Progress::evaluated Progress::print Progress::warn"},
 };
