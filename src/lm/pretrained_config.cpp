@@ -240,10 +240,9 @@ DecoderConfig read_gemma3(KeyReader& file) {
         sliding.rotary = nn::RotaryOptions{.base = local, .pairs = nn::RotaryPairs::halves};
     }
     sliding.window = read_window(file);
-    const bool is_new = file.has("_sliding_window_pattern");  // of layers, the last sees all
+    file.ignore({"_sliding_window_pattern"});  // transformers writes it, and reads the other alone
     const std::int64_t pattern =
-        file.size(is_new ? "_sliding_window_pattern" : "sliding_window_pattern", million, 6);
-    file.ignore({"sliding_window_pattern", "_sliding_window_pattern"});
+        file.size("sliding_window_pattern", million, 6);  // of layers, the last sees all
     read_windows(file, c, full, sliding, [&](std::int64_t i) { return (i + 1) % pattern != 0; });
     return c;
 }

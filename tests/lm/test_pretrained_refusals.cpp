@@ -141,6 +141,16 @@ TEST_CASE("config.json: what a family does not have is refused by name, all at o
         CHECK(window(type, slides) == 4096);
         CHECK(window(type, none) == std::nullopt);
     }
+    const auto whole_layers = [](const char* key) {
+        const json gemma{{"model_type", "gemma3_text"},
+                         {"num_hidden_layers", 6},
+                         {"head_dim", 4},
+                         {"hidden_act", nullptr},
+                         {key, 2}};
+        return std::ranges::count_if(accepted(gemma).layers, [](const auto& layer) { return !layer.window; });
+    };
+    CHECK(whole_layers("sliding_window_pattern") == 3);
+    CHECK(whole_layers("_sliding_window_pattern") == 1);  // which transformers passes over
     // A key at one's own risk, null as absent, and what is known to change nothing.
     CHECK(accepted({{"chunks", true}}, {.ignore_keys = {"chunks"}}) == accepted(json::object()));
     CHECK(accepted(yarn({{"warp", 1}}), {.ignore_keys = {"rope_scaling.warp"}}) ==

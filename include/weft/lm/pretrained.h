@@ -31,11 +31,13 @@ struct PretrainedOptions {
 //
 // IoError, naming the path and everything that is wrong at once: another model_type, a size that is missing or
 // no whole number above 0, an option that the family's model has and Decoder does not compute, and every key
-// that the family neither has nor is known to ignore. A key whose value is null counts as absent.
+// that the family neither has nor is known to ignore. A key whose value is null counts as absent,
+// but for sliding_window, where null means that there is none.
 DecoderConfig pretrained_config(const std::filesystem::path& path, const PretrainedOptions& options = {});
 
 // The Decoder that the metadata of a GGUF file describes, of the architectures "llama", "qwen2", "qwen3",
-// "gemma3" and "gpt2". IoError, naming the file and the key, as above.
+// "gemma3" and "gpt2", with the keys and defaults of llama.cpp. IoError, naming the file and everything that is
+// wrong, as above; keys outside the architecture's name are passed over.
 DecoderConfig pretrained_config(const io::Gguf& file, const PretrainedOptions& options = {});
 
 // A model in evaluation mode, from a folder with config.json and model.safetensors or its shards, or from a
@@ -62,8 +64,8 @@ struct Pretrained {
 //     const text::Ids ids = published.tokenizer.encode("The loom");
 //     const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});  // more.size() is 5
 //
-// IoError for what load_pretrained and PreTrainedTokenizer::load refuse, and if the tokenizer has more tokens
-// than the model.
+// IoError for what load_pretrained and PreTrainedTokenizer::load refuse. The tokenizer may have more tokens
+// than the model (Gemma 3 has one more) or fewer; an id that the model lacks is refused where it is used.
 Pretrained load_language(const std::filesystem::path& path, const PretrainedOptions& options = {});
 
 // Writes config.json and model.safetensors in the folder, as from_pretrained of transformers reads them: of the
