@@ -278,8 +278,8 @@ public:
     using Hook = std::function<Tensor(const Tensor& gradient)>;
     // Backward calls `hook` once with the complete gradient. Returns a number for remove_hook. GraphError
     // outside the graph; backward throws ShapeError or DTypeError if a replacement differs in shape or type,
-    // and GraphError if the hook changes the gradient in place, which may be another tensor's, too. A hook must
-    // not own its tensor, or neither is ever freed.
+    // and GraphError if the hook changes the gradient in place, which may be another tensor's, too. A hook does
+    // not act on a backward that it calls itself. It must not own its tensor, or neither is ever freed.
     //
     //     Tensor x = ones({2}).requires_grad_();
     //     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });
