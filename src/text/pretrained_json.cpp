@@ -50,7 +50,7 @@ private:
     std::unordered_map<std::string, std::int64_t> vocabulary_;       // as written
     std::vector<std::pair<std::string, std::string>> replacements_;  // by the decoder, in each token
     std::string decoder_;
-    bool has_byte_fallback_ = false, is_fused_ = false;
+    bool has_byte_fallback_ = false, is_fused_ = false, has_template_ = false;
 
     [[noreturn]] void refuse(const std::string& reason) const { io::refuse(path_, reason); }
     [[noreturn]] void refuse_part(const std::string& what, const std::string& name) const {
@@ -318,6 +318,8 @@ private:
         if (type == "ByteLevel")
             return check_keys(part, type, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
         if (type != "TemplateProcessing") refuse_part("post-processor", type);
+        if (has_template_) refuse_part("second post-processor", type);  // which the tokenizers crate cannot run
+        has_template_ = true;
         check_keys(part, type, {"type", "single", "pair", "special_tokens"});
         const json& single = member(part, "single");
         bool has_text = false;
@@ -346,6 +348,16 @@ private:
     void read_config(const fs::path& path) {
         if (!fs::exists(path)) return;
         const json config = io::load_json(path);
+        const json& prefixes =
+            member(config, "add_prefix_space");  // by which these classes make their steps anew
+        const json& kind = member(config, "tokenizer_class");
+        const bool makes_anew = kind == "GPT2Tokenizer" || kind == "GPT2TokenizerFast" ||
+                                kind == "Qwen2Tokenizer" || kind == "Qwen2TokenizerFast";
+        if (makes_anew && prefixes == true && model_->byte_level &&
+            model_->pre_tokenizers.back().prefix.empty())
+            io::refuse(path,
+                       "add_prefix_space is true, which makes another tokenizer than tokenizer.json; save that "
+                       "with transformers, or set it to false");
         for (const char* name : {"bos_token", "eos_token"}) {
             const json* token = &member(config, name);
             if (token->is_object()) token = &member(*token, "content");

@@ -152,6 +152,20 @@ TEST_CASE("a tokenizer.json whose tokens make no tokenizer is refused by token",
     io::save_text(scratch / "tokenizer_config.json", R"({"eos_token": "<|none|>"})");
     refuses<IoError>("tokenizer_config.json: eos_token is \"<|none|>\", which is no token of tokenizer.json",
                      [&] { PreTrainedTokenizer::load(scratch / "tokenizer.json"); });
+    for (const std::string kind : {"GPT2TokenizerFast", "Qwen2Tokenizer", "LlamaTokenizer"}) {
+        const json config = {{"tokenizer_class", kind}, {"add_prefix_space", true}};
+        io::save_text(scratch / "tokenizer_config.json", config.dump());
+        const auto load = [&] { PreTrainedTokenizer::load(scratch / "tokenizer.json"); };
+        if (kind == "LlamaTokenizer")
+            CHECK_NOTHROW(load());
+        else
+            refuses<IoError>(
+                "tokenizer_config.json: add_prefix_space is true, which makes another tokenizer than", load);
+    }
+    const json wrapping = file_of("llama2")["post_processor"];
+    refuses<IoError>(
+        "it has the second post-processor \"TemplateProcessing\", which is not supported",
+        with("/post_processor", {{"type", "Sequence"}, {"processors", {wrapping, wrapping}}}, "llama2"));
 }
 
 TEST_CASE("a pattern that PCRE2 would read otherwise, or never end, is refused", "[tokenizer]") {
@@ -169,6 +183,14 @@ TEST_CASE("a pattern that PCRE2 would read otherwise, or never end, is refused",
     refuses<IoError>("has a group (?R, which is not supported", pattern("(?R)"));
     refuses<IoError>("has a group (*V", pattern("(*VERB)"));
     refuses<IoError>("repeats a repetition", pattern("a{2}+"));
+    refuses<IoError>("repeats {,n} times, which is not supported; write {0,n}", pattern("a{,2}"));
+    refuses<IoError>("repeats {n}? times, which is not supported; write (?:…{n})?", pattern("(?:ab){12}?"));
+    CHECK_NOTHROW(pattern("a{1,2}?b{3,}?c{2}")());
+    for (const char* folded : {"(?i:ﬁ)", "(?i:a(?:fi)+)", "(?i:ß)", "b|(?i:[aß])", "(?i:ŉ)"})
+        refuses<IoError>("has letters in (?i:) that others fold to, as ß to ss, which is not supported",
+                         pattern(folded));
+    CHECK_NOTHROW(pattern("fi(?i:'s|'t|[st]|s\\st|e)ss")());
+    refuses<IoError>("uses \\p, which", pattern("\\pL"));
     refuses<IoError>("is not one of PCRE2's: ", pattern("(a"));
     refuses<IoError>("is not one of PCRE2's: ", pattern("\\p{Nothing}"));
     json file = file_of("gpt2");

@@ -130,11 +130,12 @@ public:
     // tokenizer_config.json in the same folder, if there is one. It may have: the model BPE; the normalizers
     // NFC, Prepend, and Replace of a string; the pre-tokenizers Split, Digits, Metaspace, and ByteLevel at the
     // end; the post-processors ByteLevel and TemplateProcessing; the decoders ByteLevel, Metaspace,
-    // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them. IoError, naming the
-    // path and the part, for any other part or option, and for truncation and padding; for a merge that names
-    // no token, two tokens with one id, an id at or above twice the number of tokens, a pattern that PCRE2
-    // would match differently than Oniguruma, an added token longer than 1024 bytes. The piece of an id without
-    // a token is "".
+    // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them, with one
+    // TemplateProcessing. IoError, naming the path and the part, for any other part or option, and for
+    // truncation and padding; for a merge that names no token, two tokens with one id, an id at or above twice
+    // the number of tokens, a pattern that PCRE2 would match differently than Oniguruma, an added token longer
+    // than 1024 bytes; and for an add_prefix_space of tokenizer_config.json by which the classes of GPT-2 and
+    // Qwen2 make another tokenizer than the file's. The piece of an id without a token is "".
     static PreTrainedTokenizer load(const std::filesystem::path& path);
     // Reads the tokenizer.ggml keys of a GGUF file. The model is "llama", or "gpt2" with `pre` default, gpt-2,
     // smollm, qwen2, llama-bpe or another name of one of these; IoError for another, and as above. Text does
