@@ -43,7 +43,9 @@ public:
         }
     };
 
-    Sequential(std::initializer_list<Step> steps);      // registers each step that is a module
+    Sequential(std::initializer_list<Step> steps);  // registers each step that is a module
+    template <class A, class B, class... More>
+    Sequential(const A&, const B&, const More&...) = delete;  // in braces: Sequential{a, b}
     Tensor operator()(const Tensor& x) const;           // applies the steps in order; without steps, returns x
     std::size_t size() const { return steps_.size(); }  // number of steps
     // Step i, as what it is. IndexError unless i < size(); ValueError unless it is an M.
