@@ -14,12 +14,12 @@
 #include <xtensor/xeval.hpp>
 #endif
 
-#include "weft/autograd/tensor.h"
+#include "weft/ops/creation.h"
 
 namespace weft {
 
 // Evaluates an xtensor expression into a new tensor of its shape. float, double and bool keep their type,
-// integers become int64. ShapeError above eight axes.
+// integers become int64. ShapeError above eight axes; DTypeError for an integer that int64 does not hold.
 //
 //     const xt::xarray<double> a = {{1, 2, 3}, {4, 5, 6}};
 //     const Tensor x = from_xtensor(xt::transpose(a) * 2.0);  // (3, 2)
@@ -36,7 +36,10 @@ Tensor from_xtensor(const xt::xexpression<E>& expression) {
     T* output = result.template data<T>();
     for (auto it = e.template cbegin<xt::layout_type::row_major>();
          it != e.template cend<xt::layout_type::row_major>(); ++it)
-        *output++ = static_cast<T>(*it);
+        if constexpr (std::is_same_v<T, std::int64_t>)
+            *output++ = Nested(*it).to_int64();
+        else
+            *output++ = static_cast<T>(*it);
     return result;
 }
 

@@ -29,6 +29,17 @@ JvpRun::~JvpRun() {
                 std::erase_if(saved.tangents, [&](const Tangent& t) { return t.jvp == number; });
 }
 
+Tensor tangent_of(const char* operation, const Tensor& x, std::uint64_t jvp) {
+    const auto found = std::ranges::find(x.impl().tangents, jvp, &Tangent::jvp);
+    if (found == x.impl().tangents.end()) return {};
+    if (found->version != x.version())
+        throw GraphError(operation, ": a tensor of shape ", x.shape(),
+                         " that a jvp differentiates was changed in place (version ", x.version(),
+                         ", its derivative is that of version ", found->version,
+                         "); change a clone() of it, or compute a new tensor");
+    return found->value;
+}
+
 struct Push {
     const char* const operation;
     const Tensor& y;
@@ -44,9 +55,7 @@ struct Push {
         in(run->outer);
         std::vector<Tensor> dx(inputs.size());
         for (std::size_t i = 0; i < inputs.size(); ++i)
-            if (inputs[i].defined())
-                for (const Tangent& t : inputs[i].impl().tangents)
-                    if (t.jvp == run->number) dx[i] = t.value;
+            if (inputs[i].defined()) dx[i] = tangent_of(operation, inputs[i], run->number);
         if (std::ranges::none_of(dx, &Tensor::defined)) return;
         Tensor dy;
         {
@@ -60,7 +69,7 @@ struct Push {
         if (dy.shape() != y.shape() || dy.dtype() != y.dtype())
             throw ShapeError(operation, ": its tangent rule returned ", name(dy.dtype()), " ", dy.shape(),
                              " for a result of ", name(y.dtype()), " ", y.shape(), "; both must be equal");
-        y.impl().tangents.push_back({run->number, run->create_graph ? dy : without_node(dy)});
+        y.impl().tangents.push_back({run->number, run->create_graph ? dy : without_node(dy), y.version()});
         const auto& node = y.impl().node;
         if (!node) return;
         for (SavedTensor& s : node->saved)

@@ -24,7 +24,8 @@ namespace weft {
 // The derivative of a tensor in the direction of a jvp, which has this number.
 struct Tangent {
     std::uint64_t jvp;
-    Tensor value;  // of the tensor's shape and type
+    Tensor value;           // of the tensor's shape and type
+    std::uint64_t version;  // of the tensor's storage, whose values it belongs to
 };
 using Tangents = std::vector<Tangent>;
 
@@ -140,6 +141,8 @@ inline bool has_tangent(const Tensor& x) {
 struct Symmetric {
     Tensor operator()(const Saved&, const std::vector<Tensor>&) const { return {}; }  // never called
 };
+// x's derivative in that jvp, undefined if it has none; GraphError if x was changed in place since it was made.
+Tensor tangent_of(const char* operation, const Tensor& x, std::uint64_t jvp);
 // a + b as a new tensor; the engine is below ops.
 Tensor sum_of(const Tensor& a, const Tensor& b);
 // Gives y, the result of an operation, its tangents in every running jvp, from those of the inputs.

@@ -66,7 +66,9 @@ void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
     if (computed_in(a.dtype()) != a.dtype() && computed_in(b.dtype()) != b.dtype())
         throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
                          " do not mix; convert both with to(float32)");
-    const bool keeps_a = b.dtype() == float64 || promotes(b.dtype(), a.dtype());
+    const bool one_number =
+        (a.rank() == 0) != (b.rank() == 0) && takes_gradient(a.dtype()) && takes_gradient(b.dtype());
+    const bool keeps_a = one_number ? b.rank() == 0 : b.dtype() == float64 || promotes(b.dtype(), a.dtype());
     const Tensor &kept = keeps_a ? a : b, &other = keeps_a ? b : a;
     throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()), " do not mix; convert the ",
                      name(other.dtype()), " one, of shape ", other.shape(), ", with to(", name(kept.dtype()),

@@ -52,6 +52,7 @@ struct Elementwise {
     void (*where)(const Array& out, const Array& condition, const Array& a, const Array& b);  // bool: a, else b
     void (*exp)(const Array& out, const Array& x);                                            // eˣ, floating
     void (*log)(const Array& out, const Array& x);                                            // ln x, floating
+    void (*sigmoid)(const Array& out, const Array& x);  // 1/(1 + e⁻ˣ), floating
     // The gradient of gelu's tanh approximation, y = x·g with g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′).
     void (*gelu_tanh_backward)(const Array& dx, const Array& x, const Array& dy);
 };

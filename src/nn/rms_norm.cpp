@@ -5,10 +5,10 @@
 
 namespace weft::nn {
 
-RMSNorm::RMSNorm(std::int64_t dim, std::optional<double> eps)
+RMSNorm::RMSNorm(std::int64_t dim, RMSNormOptions options)
     : Module("RMSNorm"),
       weight(register_parameter("weight", ones({checked_size(dim, "RMSNorm: dim")}))),
-      eps(eps) {
+      eps(options.eps) {
     if (eps && !(*eps > 0)) throw ValueError("RMSNorm: eps must be above 0, not ", *eps);
 }
 

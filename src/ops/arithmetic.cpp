@@ -104,10 +104,12 @@ Tensor pow(const Tensor& x, const Tensor& p) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs_input_grad(0)) {
-            // At p = 0 the slope is 0. It is filled in only where xᵖ⁻¹ leaves the type (x = 0, NaN, or too
-            // small to have a reciprocal): elsewhere it has a derivative with respect to p.
-            const Tensor power = pow(x, p - 1.0);
-            const Tensor slope = masked_fill(p * power, p == 0 && !isfinite(power), 0);
+            // At p = 0 the slope is 0. It is filled in only where x⁻¹ leaves the type (x = 0, NaN, or too small
+            // to have a reciprocal): elsewhere it has a derivative with respect to p. There x is 1 before the
+            // power, too, whose infinite slope would make the next derivative 0·∞.
+            const Tensor outside = p == 0 && !isfinite(1 / x.detach());
+            const Tensor base = masked_fill(broadcast_to(x, y.shape()), outside, 1);
+            const Tensor slope = masked_fill(p * pow(base, p - 1.0), outside, 0);
             grads[0] = sum_to(dy * slope, x.shape());
         }
         if (saved.needs_input_grad(1)) {

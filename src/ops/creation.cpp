@@ -99,6 +99,12 @@ Nested::Nested(std::initializer_list<Nested> list) : items(list), is_list(true) 
         if (i == 0 || items[i].dtype == float32 || dtype == boolean) dtype = items[i].dtype;
 }
 
+std::int64_t Nested::to_int64() const {
+    if (dtype != float32 && value == static_cast<double>(integer)) return integer;
+    check_representable("tensor", value, int64);
+    return static_cast<std::int64_t>(value);
+}
+
 Tensor tensor(const Nested& values, std::optional<DType> wanted) {
     const DType dtype = wanted.value_or(values.dtype);
     std::vector<const Nested*> flat;
@@ -106,12 +112,13 @@ Tensor tensor(const Nested& values, std::optional<DType> wanted) {
     std::vector<std::int64_t> integers;
     std::vector<double> numbers;
     for (const Nested* number : flat) {
-        const bool is_whole = number->dtype != float32 && number->value == static_cast<double>(number->integer);
-        if (!is_whole || dtype == boolean) check_representable("tensor", number->value, dtype);
-        if (dtype == int64)
-            integers.push_back(is_whole ? number->integer : static_cast<std::int64_t>(number->value));
-        else
+        if (dtype == int64) {
+            integers.push_back(number->to_int64());
+        } else {
+            if (number->dtype == float32 || dtype == boolean)
+                check_representable("tensor", number->value, dtype);
             numbers.push_back(number->value);
+        }
     }
     return dtype == int64 ? from_values(integers, shape) : from_values(numbers, shape).to(dtype);
 }
@@ -178,10 +185,10 @@ Tensor linspace(double start, double end, std::int64_t steps, DType dtype) {
     if (!takes_gradient(dtype))
         throw DTypeError("linspace: makes float32 or float64, not ", name(dtype),
                          "; use arange for integers, or convert the result with to()");
-    // From the nearer end, so that both ends are exact.
-    const double last = static_cast<double>(steps - 1), step = steps > 1 ? (end - start) / last : 0;
+    // From the nearer end, so that both ends are exact; by half steps, because end − start may overflow.
+    const double last = static_cast<double>(steps - 1), half = steps > 1 ? (end / 2 - start / 2) / last : 0;
     const Tensor i = arange(steps).to(float64);
-    return where(i <= last / 2, start + step * i, end - step * (last - i)).to(dtype);
+    return where(i <= last / 2, start + half * (2 * i), end - half * (2 * (last - i))).to(dtype);
 }
 
 }  // namespace weft

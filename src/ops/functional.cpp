@@ -5,6 +5,7 @@
 
 #include "ops/common.h"
 #include "weft/autograd/lent.h"
+#include "weft/autograd/raw.h"
 
 namespace weft {
 
@@ -123,14 +124,14 @@ std::pair<List, List> jvp(const TensorFunction& f, const List& inputs, const Lis
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const bool in_graph = create_graph && inputs[i].requires_grad();
         own.push_back(in_graph ? variables({inputs[i]}, true)[0] : without_node(inputs[i]));
-        if (v[i].defined()) own[i].impl().tangents.push_back({run.number, v[i]});
+        if (v[i].defined()) own[i].impl().tangents.push_back({run.number, v[i], own[i].version()});
     }
     List outputs = evaluated("jvp", f, own);
     for (Tensor& y : outputs) {
+        const Tensor product = tangent_of("jvp", y, run.number);
+        products.push_back(product.defined() ? product : zeros_like(y));
         TensorImpl value = y.impl();
-        const auto found = std::ranges::find(value.tangents, run.number, &Tangent::jvp);
-        products.push_back(found == value.tangents.end() ? zeros_like(y) : found->value);
-        if (found != value.tangents.end()) value.tangents.erase(found);
+        std::erase_if(value.tangents, [&](const Tangent& t) { return t.jvp == run.number; });
         y = Tensor(std::make_shared<TensorImpl>(std::move(value)));
     }
     return {results(outputs, create_graph), results(products, create_graph)};
@@ -158,6 +159,7 @@ std::vector<List> jacobian(const TensorFunction& f, const List& inputs, const Ja
     check_floating_list("jacobian", "input", inputs);
     const auto [create_graph, strategy] = options;
     const bool by_rows = strategy == Strategy::reverse_mode;
+    const Rng::State before = default_rng().state();
     const EnableGrad on;
     const List own = by_rows ? variables(inputs, create_graph) : inputs, y = evaluated("jacobian", f, own);
     std::vector<List> J(y.size());
@@ -168,11 +170,19 @@ std::vector<List> jacobian(const TensorFunction& f, const List& inputs, const Ja
             const List row = gradients({y[k]}, own, {unit(y[k], j)}, create_graph, true);
             for (std::size_t i = 0; i < inputs.size(); ++i) parts[k][i].push_back(row[i]);
         }
+    List first;  // the values of the first column
     for (std::size_t i = 0; !by_rows && i < inputs.size(); ++i)
         for (std::int64_t j = 0; j < inputs[i].numel(); ++j) {
             List v(inputs.size());
             v[i] = unit(inputs[i], j);
-            const List column = jvp(f, inputs, v, create_graph).second;
+            default_rng().set_state(before);
+            const auto [values, column] = jvp(f, inputs, v, create_graph);
+            if (first.empty()) first = values;
+            if (!std::ranges::equal(values, first, same_bits))
+                throw GraphError(
+                    "jacobian: f computed other values in another column; let it draw from default_rng(), "
+                    "whose "
+                    "state each column restores, or use Strategy::reverse_mode, which calls f once");
             for (std::size_t k = 0; k < y.size(); ++k) parts[k][i].push_back(column[k]);
         }
     for (std::size_t k = 0; k < y.size(); ++k) {

@@ -1,6 +1,7 @@
 #include "weft/ops/losses.h"
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/interface.h"
 #include "ops/common.h"
@@ -24,9 +25,14 @@ void check_classes(const char* operation, const char* what, const Tensor& x, con
     check_dtype(operation, "the targets", targets, int64);
     Shape wanted = x.shape();
     if (wanted.rank() > 0) wanted.erase(-1);
-    if (x.rank() == 0 || targets.shape() != wanted)
+    if (x.rank() == 0 || targets.shape() != wanted) {
+        Shape second = x.shape();  // without axis 1, where PyTorch has the classes
+        if (second.rank() > 2) second.erase(1);
+        const bool is_second = second == targets.shape();
         throw ShapeError(operation, ": ", what, " ", x.shape(), " and targets ", targets.shape(),
-                         " do not fit; ", what, " are (…, classes), targets (…)");
+                         " do not fit; ", what, " are (…, classes), targets (…)",
+                         (is_second ? ": move the classes behind, with movedim(x, 1, -1)" : ""));
+    }
     const std::int64_t V = x.size(-1);
     const Array dense = kernels::contiguous(targets.array());
     const std::int64_t wrong = kernels::first_outside(dense, 0, V, ignore_index);
@@ -126,7 +132,12 @@ Tensor of_nothing(const Tensor& x, Reduction reduction) {
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
 Tensor logistic_losses(const Tensor& x, const Tensor& t) {
     const Profile::Span here("binary_cross_entropy_with_logits");
-    const Tensor v = x.detach(), y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
+    const Tensor v = x.detach(), is_infinite = isinf(v);
+    Tensor y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
+    if (any(is_infinite)) {  // ∞·(1 − t) or ∞·t, where ∞·0 is the loss 0 of a certain and right prediction
+        const Tensor wrong = where(v > 0, 1 - t.detach(), t.detach());
+        y = where(is_infinite, masked_fill(abs(v) * wrong, wrong == 0, 0), y);
+    }
     // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
     return record_symmetric(
         "binary_cross_entropy_with_logits", y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {
@@ -212,9 +223,21 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reducti
     return reduced(abs(prediction - target), reduction);
 }
 
+namespace {
+
+// Whether x's type has no normal number near `threshold`, a positive one: the loss is computed in float64 then.
+bool is_beyond(const Tensor& x, double threshold) {
+    using Limits = std::numeric_limits<float>;
+    return x.dtype() == float32 && !(threshold >= Limits::min() && threshold <= Limits::max());
+}
+
+}  // namespace
+
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction) {
     check_same_shape("huber_loss", prediction, target);
     if (!(delta > 0)) throw ValueError("huber_loss: delta is ", delta, "; it must be above 0");
+    if (is_beyond(prediction, delta))
+        return huber_loss(prediction.to(float64), target.to(float64), delta, reduction).to(float32);
     // d²/2 or delta·(|d| − delta/2), by the part of d that counts: an infinite d has the slope ±delta, not NaN.
     const Tensor d = prediction - target, clipped = clamp(d, -delta, delta);
     return reduced(clipped * (d - 0.5 * clipped), reduction);
@@ -222,8 +245,11 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, 
 
 Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, double beta, Reduction reduction) {
     check_same_shape("smooth_l1_loss", prediction, target);
-    if (!(beta >= 0)) throw ValueError("smooth_l1_loss: beta is ", beta, "; it must be 0 or more");
+    if (!(beta >= 0 && std::isfinite(beta)))
+        throw ValueError("smooth_l1_loss: beta is ", beta, "; it must be finite, 0 or more");
     if (beta == 0) return l1_loss(prediction, target, reduction);
+    if (is_beyond(prediction, beta))
+        return smooth_l1_loss(prediction.to(float64), target.to(float64), beta, reduction).to(float32);
     const Tensor d = prediction - target, clipped = clamp(d / beta, -1, 1);
     return reduced(clipped * (d - 0.5 * beta * clipped), reduction);
 }

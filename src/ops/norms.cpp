@@ -1,6 +1,8 @@
 #include "weft/ops/norms.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "autograd/node.h"
 #include "kernels/interface.h"
@@ -10,19 +12,39 @@ namespace weft {
 
 namespace {
 
-// x / √(mean x² + eps) over the last axis; a row whose squares overflow is first divided by its largest
-// element, on which the quotient does not depend.
-Tensor over_root_mean_square(const Tensor& x, double eps) {
-    const Tensor squares = mean(x * x, -1, keepdim);
-    const Tensor overflows = isinf(squares.detach());
-    if (!any(overflows)) return x / sqrt(squares + eps);
-    const Tensor largest = max(abs(x.detach()), -1, keepdim).values;
-    const Tensor unit = masked_fill(largest, !overflows || isinf(largest), 1), scaled = x / unit;
-    return scaled / sqrt(mean(scaled * scaled, -1, keepdim) + eps / (unit * unit));
+// What normalises x over axes, which have size 1. Rows whose squares overflow are first divided by their
+// largest |x|, on which the quotient does not depend: the other members are those of x / unit.
+struct Moments {
+    Tensor mean, rest;    // rest = x − mean; x itself if it is not centred
+    Tensor mean_squares;  // of rest
+    Tensor unit;          // undefined where it is 1 for every row
+};
+Moments moments(const Tensor& x, const Axes& axes, bool centres) {
+    const auto of = [&](const Tensor& x, const Tensor& unit) -> Moments {
+        const Centred c = centres ? centred(x, axes) : Centred{{}, x};
+        return {c.mean, c.rest, mean(c.rest * c.rest, axes, keepdim), unit};
+    };
+    const Moments plain = of(x, {});
+    const Tensor overflows = !isfinite(plain.mean_squares.detach());
+    if (x.numel() == 0 || !any(overflows)) return plain;
+    Tensor largest = abs(x.detach());
+    for (const int axis : axes.axes) largest = max(largest, axis, keepdim).values;
+    const Tensor unit = masked_fill(largest, !overflows || !isfinite(largest), 1);
+    return of(x / unit, unit);
+}
+
+Tensor normalised(const Moments& m, double eps) {
+    return m.rest / sqrt(m.unit.defined() ? m.mean_squares + eps / (m.unit * m.unit) : m.mean_squares + eps);
+}
+
+// eps, but no less than the smallest normal number of x's type, which would round it to 0.
+double at_least_normal(double eps, const Tensor& x) {
+    return std::max(eps, x.dtype() == float32 ? double{std::numeric_limits<float>::min()}
+                                              : std::numeric_limits<double>::min());
 }
 
 Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    Tensor y = over_root_mean_square(centred(x, -1).rest, eps);
+    Tensor y = normalised(moments(x, -1, true), eps);
     if (weight.defined()) y = y * weight;
     return bias.defined() ? y + bias : y;
 }
@@ -44,6 +66,22 @@ void check_norm(const char* operation, const Tensor& x, const Tensor& weight, co
     check_row(operation, "bias", x, bias);
 }
 
+// Refuses running statistics that training cannot change, or whose change would be seen by what is computed.
+void check_collects(const BatchNormStats& running, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    const std::pair<const char*, const Tensor&> all[] = {{"the running mean", running.mean},
+                                                         {"the running variance", running.var},
+                                                         {"x", x},
+                                                         {"the weight", weight},
+                                                         {"the bias", bias}};
+    for (int i = 0; i < 2; ++i) {
+        check_in_place("batch_norm", all[i].second);
+        for (int j = i + 1; j < 5; ++j)
+            if (all[j].second.defined() && may_share_memory(all[i].second.array(), all[j].second.array()))
+                throw ValueError("batch_norm: ", all[i].first, " shares memory with ", all[j].first,
+                                 ", and training changes it in place; clone() one of them");
+    }
+}
+
 // weight or bias (C,); `value` everywhere if it is undefined.
 Array row_or(const Tensor& row, double value, const Tensor& x) {
     return row.defined() ? kernels::contiguous(row.array()) : full({x.size(-1)}, value, x.dtype()).array();
@@ -53,6 +91,7 @@ Array row_or(const Tensor& row, double value, const Tensor& x) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     check_norm("layer_norm", x, weight, bias, eps);
+    eps = at_least_normal(eps, x);
     return fused(
         "layer_norm", {x, weight, bias},
         [eps](const std::vector<Tensor>& in) { return layer_norm_reference(in[0], in[1], in[2], eps); },
@@ -80,13 +119,14 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 // Its gradient is that of its reference.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
-    const double added = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
-                                                           : std::numeric_limits<double>::epsilon());
-    check_norm("rms_norm", x, weight, {}, added);
+    const double wanted = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
+                                                            : std::numeric_limits<double>::epsilon());
+    check_norm("rms_norm", x, weight, {}, wanted);
+    const double added = at_least_normal(wanted, x);
     return fused(
         "rms_norm", {x, weight},
         [added](const std::vector<Tensor>& in) {
-            const Tensor y = over_root_mean_square(in[0], added);
+            const Tensor y = normalised(moments(in[0], -1, false), added);
             return in[1].defined() ? y * in[1] : y;
         },
         [&] {
@@ -115,30 +155,26 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
     wide[1] = C;
     const auto channels = [&](const Tensor& t) { return t.reshape(wide); };
     const bool collects = options.training && has_running;
-    if (collects)
-        for (const Tensor& t : {running.mean, running.var}) check_in_place("batch_norm", t);
-    Tensor means, rest, spread;  // the means, x without them, and the variance
+    if (collects) check_collects(running, x, weight, bias);
     const std::int64_t n = C == 0 ? 0 : x.numel() / C;
-    if (options.training) {
-        std::vector<int> axes{0};
-        for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-        if (n < 2)
-            throw ValueError("batch_norm: ", n, " value in each channel of ", x.shape(),
-                             "; training needs at least 2");
-        const Centred c = centred(x, axes);
-        means = c.mean, rest = c.rest;
-        spread = mean(rest * rest, axes, keepdim);
-    } else {
-        rest = x - channels(running.mean), spread = channels(running.var);
-    }
-    Tensor y = rest / sqrt(spread + options.eps);
+    if (options.training && n < 2)
+        throw ValueError("batch_norm: ", n, " value in each channel of ", x.shape(),
+                         "; training needs at least 2");
+    std::vector<int> axes{0};
+    for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+    const Moments of_x = options.training ? moments(x, axes, true)
+                                          : Moments{{}, x - channels(running.mean), channels(running.var), {}};
+    Tensor y = normalised(of_x, at_least_normal(options.eps, x));
     if (weight.defined()) y = y * channels(weight);
     if (bias.defined()) y = y + channels(bias);
     if (collects) {
         const NoGrad off;
         const double m = options.momentum, unbiased = static_cast<double>(n) / static_cast<double>(n - 1);
+        const bool scales = of_x.unit.defined();  // a share of a variance may be finite where it is not
+        Tensor means = of_x.mean, shares = of_x.mean_squares;
+        if (scales) means = means * of_x.unit, shares = shares * (m * unbiased) * of_x.unit * of_x.unit;
         Tensor(running.mean).mul_(1 - m).add_(means.reshape({C}), m);
-        Tensor(running.var).mul_(1 - m).add_(spread.reshape({C}), m * unbiased);
+        Tensor(running.var).mul_(1 - m).add_(shares.reshape({C}), scales ? 1 : m * unbiased);
     }
     return y;
 }

@@ -13,9 +13,13 @@ namespace {
 // U Vᵀ of u = U S Vᵀ, nearly.
 Tensor orthogonalised(const Tensor& u, const MuonOptions& options) {
     const bool tall = u.size(0) > u.size(1);
-    const double unit = std::max(largest_of(u), 1e-300);  // squares of quotients by it do not overflow
-    const double norm = unit * std::sqrt(sum_of_squares(u, 1 / unit));
-    Tensor x = (tall ? u.T() : u) * (1 / std::max(norm, options.eps));  // (r, c), r ≤ c
+    const double largest = largest_of(u),
+                 unit = std::max(largest, 1e-300);  // squares of u / unit do not overflow
+    if (largest == 0) return u;
+    const double norm = unit * std::sqrt(sum_of_squares(u, 1 / unit)), least = std::max(norm, options.eps);
+    Tensor x = tall ? u.T() : u;  // (r, c), r ≤ c
+    const bool overflows = std::isinf(u.dtype() == float32 ? static_cast<float>(1 / least) : 1 / least);
+    x = overflows ? x / largest * (largest / least) : x * (1 / least);
     const auto [a, b, c] = options.ns_coefficients;
     for (std::int64_t step = 0; step < options.ns_steps; ++step) {
         const Tensor gram = matmul(x, x.T());                      // (r, r)

@@ -61,8 +61,8 @@ ParameterSlots::ParameterSlots(const std::vector<nn::NamedTensors>& groups,
     }
     if (slots_.empty())
         throw ValueError(
-            "optimiser: there are no parameters; a module registers its own with "
-            "register_parameter()");
+            "optimiser: there are no parameters; a module registers its own with register_parameter() and "
+            "register_module()");
 }
 
 const ParameterSlots& ParameterSlots::checked() const {
@@ -89,6 +89,10 @@ void ParameterSlots::set_moments(std::size_t group, const Names& names) {
 void ParameterSlots::step(const std::function<void(const Update&, std::size_t)>& update) {
     const Profile::Span here("optimizer.step");
     checked();
+    if (std::ranges::none_of(slots_, [](const Slot& slot) { return slot.parameter.grad().defined(); }))
+        throw GraphError(
+            "optimiser: no parameter has a gradient; before step() call backward() on a loss that depends on "
+            "them");
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
         if (!gradient.defined()) continue;

@@ -1,6 +1,7 @@
 #include "tensor/array.h"
 
 #include <cmath>
+#include <functional>
 
 namespace weft {
 
@@ -44,8 +45,8 @@ void check_holds(const char* operation, double value, DType dtype) {
                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
     if (!is_representable)
         throw DTypeError(operation, ": ", name(dtype), " does not hold ", value, " exactly; use ",
-                         (dtype == boolean ? "0 or 1" : "a 64-bit integer"),
-                         ", or float64 (to() converts a tensor)");
+                         (dtype == boolean ? "0 or 1" : "a whole number of 64 bits"),
+                         ", or the floating type of the tensors beside it, as in x.to(float32)");
     if (std::abs(value) >= 0x1p53)
         throw DTypeError(operation, ": ", value,
                          " beside int64 is a double, which from 2^53 on may be a rounded integer; write "
@@ -77,6 +78,20 @@ bool Array::overlaps_itself() const {
     for (int i = 0; i < rank(); ++i)
         if (shape[i] > 1 && strides[i] == 0) return true;
     return false;
+}
+
+bool may_share_memory(const Array& a, const Array& b) {
+    const auto end_of = [](const Array& x) {
+        std::int64_t last = x.offset;
+        for (int i = 0; i < x.rank(); ++i) last += (x.shape[i] - 1) * x.strides[i];
+        return x.storage->begin() + (last + 1) * static_cast<std::int64_t>(itemsize(x.dtype));
+    };
+    const auto begin_of = [](const Array& x) {
+        return x.storage->begin() + x.offset * static_cast<std::int64_t>(itemsize(x.dtype));
+    };
+    const std::less<> comes_before;
+    return a.numel() > 0 && b.numel() > 0 && comes_before(begin_of(a), end_of(b)) &&
+           comes_before(begin_of(b), end_of(a));
 }
 
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset) {

@@ -51,6 +51,9 @@ struct Array {
     bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
 };
 
+// Whether the memory from the first element of a to its last has a byte of that of b.
+bool may_share_memory(const Array& a, const Array& b);
+
 // Whether the product of the positive sizes exceeds 63 bits. Zeros are skipped, because strides are products of
 // the other sizes.
 bool product_overflows(const Shape& shape);

@@ -3,10 +3,12 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
 #include <new>
+#include <vector>
 
 #include "text/byte_pairs.h"
 #include "weft/base/utf8.h"
@@ -41,6 +43,78 @@ std::string repaired(std::string_view text) {
 }
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != set.npos; }  // '\0' is in no set
+
+// "\p{sc:Han}" of "\p{Han}", which to PCRE2 from 10.40 on has what several scripts share, such as 、; other
+// properties as they are.
+std::string property(const std::string& written) {
+    const std::size_t name = written.find_first_not_of("\\pP{^");
+    if (name == written.npos) return written;
+    const std::string script = std::string(written).insert(name, "sc:");
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code(
+        pcre2_compile(units(script), script.size(), PCRE2_UTF, &error, &at, nullptr), pcre2_code_free);
+    return code ? script : written;
+}
+
+// The letters, more than one, that Unicode folds one letter to: "ss" of ß.
+const std::vector<std::u32string>& long_folds() {
+    static const std::vector<std::u32string> folds = [] {
+        std::vector<std::u32string> found;
+        for (utf8proc_int32_t c = 0x80; c < 0x20000; ++c) {
+            utf8proc_int32_t parts[8];
+            int boundary = 0;
+            const auto n = utf8proc_decompose_char(c, parts, 8, UTF8PROC_CASEFOLD, &boundary);
+            if (n > 1) found.emplace_back(parts, parts + n);
+        }
+        return found;
+    }();
+    return folds;
+}
+
+// Whether a caseless text has a letter that folds to several, or such letters: Oniguruma takes ß and ss for
+// equal, PCRE2 does not.
+bool has_long_fold(std::string_view text) {
+    std::u32string folded;
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        utf8proc_int32_t parts[8];
+        int boundary = 0;
+        const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts, 8,
+                                               UTF8PROC_CASEFOLD, &boundary);
+        folded.append(parts, parts + std::clamp<utf8proc_ssize_t>(n, 0, 8));
+        at += c.length;
+    }
+    return std::ranges::any_of(long_folds(),
+                               [&](const auto& fold) { return folded.find(fold) != folded.npos; });
+}
+
+// What stands in the group that begins at pattern[at], with what are no neighbours, escapes and the letters of
+// a class, kept apart.
+std::string group_at(std::string_view pattern, std::size_t at) {
+    std::string group;
+    int depth = 0;
+    bool in_class = false;
+    for (std::size_t i = at; i < pattern.size(); ++i) {
+        group += pattern[i];
+        if (in_class && static_cast<unsigned char>(pattern[i]) < 0x80) group += '|';
+        if (pattern[i] == '\\')
+            group.back() = '|', ++i;
+        else if (in_class || pattern[i] == '[')
+            in_class = pattern[i] != ']';
+        else if (pattern[i] == '(')
+            ++depth;
+        else if (pattern[i] == ')' && --depth == 0)
+            break;
+    }
+    return group;
+}
+
+// Whether the bracket that ends at pattern[end] has one number alone.
+bool is_one_number(std::string_view pattern, std::size_t end) {
+    const std::size_t begin = pattern.find_last_not_of("0123456789", end - 1);
+    return begin != pattern.npos && begin + 1 < end && pattern[begin] == '{';
+}
 
 }  // namespace
 
@@ -77,8 +151,9 @@ Pattern Pattern::of_oniguruma(const std::string& pattern) {
                 result += "[^" + space + "]";
             else if (next == 'd' || next == 'D')
                 result += next == 'd' ? "\\p{Nd}" : "\\P{Nd}";
-            else if (const std::size_t end = rest.find('}'); (next == 'p' || next == 'P') && end != rest.npos) {
-                result.append(pattern, i - 1, end + 2);
+            else if (const std::size_t end = rest.find('}');
+                     (rest.starts_with("p{") || rest.starts_with("P{")) && end != rest.npos) {
+                result += property(pattern.substr(i - 1, end + 2));
                 i += end;
             } else if (is_one_of(next, "rntf!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
                 result += {c, next};
@@ -99,8 +174,15 @@ Pattern Pattern::of_oniguruma(const std::string& pattern) {
                 !begins("?<!") && !begins("?>"))
                 refuse_pattern(pattern,
                                "has a group (" + excerpt(rest.substr(0, 2)) + ", which is not supported");
+            if (begins("?i:") && has_long_fold(group_at(pattern, i)))
+                refuse_pattern(pattern,
+                               "has letters in (?i:) that others fold to, as ß to ss, which is not supported");
+        } else if (c == '{' && next == ',') {
+            refuse_pattern(pattern, "repeats {,n} times, which is not supported; write {0,n}");
         } else if (c == '}' && next == '+') {
             refuse_pattern(pattern, "repeats a repetition, which is not supported");
+        } else if (c == '}' && next == '?' && is_one_number(pattern, i)) {
+            refuse_pattern(pattern, "repeats {n}? times, which is not supported; write (?:…{n})?");
         }
         result += c;
     }

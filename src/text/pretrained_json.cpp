@@ -72,7 +72,7 @@ private:
     std::unordered_map<std::string, std::int64_t> vocabulary_;       // as written
     std::vector<std::pair<std::string, std::string>> replacements_;  // by the decoder, in each token
     std::string decoder_;
-    bool has_byte_fallback_ = false, is_fused_ = false;
+    bool has_byte_fallback_ = false, is_fused_ = false, has_template_ = false;
 
     [[noreturn]] void refuse(const std::string& reason) const { io::refuse(path_, reason); }
     [[noreturn]] void refuse_part(const std::string& what, const std::string& name) const {
@@ -340,6 +340,8 @@ private:
         if (type == "ByteLevel")
             return check_keys(part, type, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
         if (type != "TemplateProcessing") refuse_part("post-processor", type);
+        if (has_template_) refuse_part("second post-processor", type);  // which the tokenizers crate cannot run
+        has_template_ = true;
         check_keys(part, type, {"type", "single", "pair", "special_tokens"});
         const json& single = member(part, "single");
         bool has_text = false;
@@ -374,7 +376,13 @@ private:
         // The classes of GPT-2 and Qwen2 put a space before a text then, whatever tokenizer.json says.
         const bool puts_space =
             !model_->pre_tokenizers.empty() && !model_->pre_tokenizers.back().prefix.empty();
-        if (model_->byte_level && !puts_space) (void)keys.choice("add_prefix_space", {false}, 0);
+        const json& kind = keys.take("tokenizer_class");
+        const bool makes_anew = kind.is_null() || kind == "GPT2Tokenizer" || kind == "GPT2TokenizerFast" ||
+                                kind == "Qwen2Tokenizer" || kind == "Qwen2TokenizerFast";
+        if (makes_anew && model_->byte_level && !puts_space)
+            (void)keys.choice("add_prefix_space", {false}, 0);
+        else
+            keys.ignore({"add_prefix_space"});
         for (const json& token : keys.take("added_tokens_decoder"))
             if (const std::string content = token.is_object() ? token.value("content", "") : "";
                 !model_->piece_ids.contains(content))

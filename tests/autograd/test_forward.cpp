@@ -261,6 +261,39 @@ TEST_CASE("a block with attention and dropout has one derivative forward and bac
     }
 }
 
+TEST_CASE("every column of a Jacobian has the same draws, or is refused", "[forward]") {
+    const Tensor x = d({1, 2, 3, 4, 5, 6, 7, 8});
+    const auto f = [](const Tensor& x) { return dropout(x * x, 0.5) * randn_like(x); };
+    const auto J = [&](Strategy strategy) {
+        manual_seed(3);
+        const Tensor J = jacobian(f, x, {.strategy = strategy});
+        CHECK(default_rng().state().position == 10);  // two for the mask, eight for the normal numbers
+        return J;
+    };
+    CHECK(close(J(Strategy::forward_mode), J(Strategy::reverse_mode)));
+    Rng own(3);
+    refuses<GraphError>("jacobian: f computed other values in another column; let it draw from default_rng()",
+                        [&] {
+                            (void)jacobian([&](const Tensor& x) { return dropout(x, 0.5, own); }, x,
+                                           {.strategy = Strategy::forward_mode});
+                        });
+}
+
+TEST_CASE("the Hessian of a polynomial written as a power of exponents is right at 0", "[forward]") {
+    const Tensor p = d({0, 1, 2, 3}), c = d({5, 7, 11, 13});
+    for (const auto& f :
+         std::vector<std::function<Tensor(const Tensor&)>>{[&](const Tensor& x) { return sum(c * pow(x, p)); },
+                                                           [&](const Tensor& x) {
+                                                               return sum(c * pow(x.reshape({1, 1}), p));
+                                                           }}) {
+        const Tensor zero = d(0.0);
+        CHECK(hessian(f, zero).item() == 22);
+        CHECK(hvp(f, zero, d(1.0)).second.item() == 22);
+        const auto second = [&](const Tensor& x) { return hessian(f, x, true); };
+        CHECK(jacobian(second, zero).item() == 78);
+    }
+}
+
 TEST_CASE("a jvp retains nothing of the computation, however deep, and its graph is freed", "[forward]") {
     const Tensor w = ones({4}, float64).requires_grad_(), x = ones({4}, float64);
     std::vector<std::weak_ptr<Storage>> seen;
@@ -426,6 +459,23 @@ TEST_CASE("refusals of derivatives of functions", "[forward][fault]") {
         "copy_: in-place operations are not recorded, so they do not take an operand that a jvp "
         "differentiates",
         [&] { (void)jvp(writes, x, v); });
+    // Under NoGrad a change is seen by the next use, through whichever view it was made.
+    for (const auto& change : std::vector<std::function<void(Tensor)>>{[](Tensor y) { y.mul_(3); },
+                                                                       [](Tensor y) { y.detach().fill_(1); },
+                                                                       [](Tensor y) { y[0].fill_(1); }}) {
+        const auto quietly = [&](const Tensor& x) {
+            const Tensor y = x * 2;
+            const NoGrad off;
+            change(y);
+            return y;
+        };
+        refuses<GraphError>(
+            "jvp: a tensor of shape (2,) that a jvp differentiates was changed in place (version 1, its "
+            "derivative is that of version 0); change a clone() of it, or compute a new tensor",
+            [&] { (void)jvp(quietly, x, v); });
+        refuses<GraphError>("multiply: a tensor of shape (2,) that a jvp differentiates was changed in place",
+                            [&] { (void)jvp([&](const Tensor& x) { return quietly(x) * x; }, x, v); });
+    }
     refuses<GraphError>("undefined", [&] { (void)jvp([](const Tensor&) { return Tensor(); }, x, v); });
     refuses<GraphError>("undefined", [&] { (void)jvp(f, Tensor(), v); });
     refuses<GraphError>("KeyValueCache: keys or values require a gradient, or a jvp runs", [&] {

@@ -146,23 +146,24 @@ TEST_CASE("the first step names a parameter that no optimiser has", "[check][flo
     CHECK(contains(flow.str(), "second.weight  (1, 2)  -              frozen\n"));
 }
 
-TEST_CASE("the first step finds calls in the wrong order", "[check][flow]") {
+TEST_CASE("the first step refuses calls in the wrong order", "[check][flow]") {
     Rng rng(1);
     Pair net(rng);
     optim::SGD optimizer(net, {.lr = 0.1});
+    const std::string none = "optimiser: no parameter has a gradient; before step() call backward() on a loss";
     CHECK(contains(fault_of(net, 0.1,
                             [&] {
                                 optimizer.step();
                                 net.loss().backward();
                             }),
-                   "\n  first.weight (2, 2) has a gradient, and the step does not change it\n"));
+                   none));
     CHECK(contains(fault_of(net, 0.1,
                             [&] {
                                 net.loss().backward();
                                 optimizer.zero_grad();
                                 optimizer.step();
                             }),
-                   "\n  first.weight (2, 2) gets no gradient: "));
+                   none));
 }
 
 TEST_CASE("the first step names a parameter that holds NaN or an infinity, or gets one", "[check][flow]") {

@@ -54,7 +54,7 @@ rsqrt = unary(real(lambda x: 1 / mpmath.sqrt(x) if x else inf, lambda x: x >= 0)
               exactly(real(lambda x: -1 / (2 * x * mpmath.sqrt(x)) if x else -inf, lambda x: x >= 0), 8, False))
 tanh = unary(lambda x: mpmath.tanh(far(x)), lambda x, y: ONE - y * y)
 logistic = lambda x: 1 / (1 + grown(-x))
-sigmoid = unary(logistic, lambda x, y: y * (ONE - y), flushes=True)
+sigmoid = unary(logistic, lambda x, y: y * (ONE - y))
 sin = unary(mpmath.sin, exactly(mpmath.cos))
 cos = unary(mpmath.cos, exactly(lambda x: -mpmath.sin(x)))
 erf = unary(lambda x: mpmath.erf(far(x)), exactly(lambda x: 2 / mpmath.sqrt(mpmath.pi) * grown(-x * x), 8))
@@ -62,7 +62,7 @@ log1p = unary(real(lambda x: mpmath.log1p(x) if x != -1 else -inf, lambda x: x >
               lambda x, y: ONE / (ONE + x) if x.v != -1 else Number(inf))
 expm1 = unary(lambda x: mpmath.expm1(far(x)), exactly(grown))
 elu = lambda alpha: unary(lambda x: x if x > 0 else alpha * mpmath.expm1(far(x)), exactly(lambda x: mpf(1) if x > 0 else alpha * grown(x)))
-silu = unary(lambda x: x * logistic(x), exactly(lambda x: logistic(x) * (1 + x * logistic(-x)), 8), flushes=True)
+silu = elementwise(lambda x: x * sigmoid(x))
 
 
 def of_formula(name):
@@ -297,9 +297,11 @@ def rms_norm(x, weight=None, eps=1e-5):
 ONE_ = Variable(1)
 
 
-def batch_norm(x, weight, bias, eps=1e-5):  # x (N, C, …), the statistics of each channel
+def batch_norm(x, weight, bias, eps=1e-5):  # x (N, C, …), the statistics of each channel, whose squares may leave the range
     flat = np.moveaxis(x, 1, -1).reshape(-1, x.shape[1])
-    y = along(normalized(eps), flat, 0) * weight + bias
+    with wide():
+        y = along(normalized(eps), flat, 0)
+    y = y * weight + bias
     return np.moveaxis(y.reshape(x.shape[0], *x.shape[2:], x.shape[1]), -1, 1)
 
 

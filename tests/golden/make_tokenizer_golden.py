@@ -3,10 +3,13 @@
 tokenizer_text.txt, with the ids and texts that Hugging Face's tokenizers and SentencePiece give:
 
     python3 make_tokenizer_golden.py       needs tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11 (Unicode 14)
+    python3 make_tokenizer_golden.py differences  writes differences.json alone
     python3 make_tokenizer_golden.py FILE  prints the hashes of another tokenizer.json, or those of llama.cpp for a .gguf file (needs
                                            llama-cpp-python 0.3.36 in place of the others)
 
 NAME.json      a tokenizer.json, or for sentencepiece*.json the tokenizer.ggml keys of a GGUF file
+differences.json  what the tokenizers crate makes where PCRE2 or a later Unicode might make something else: each mark since
+               Unicode 10 beside another, in the order that Unicode 14 exchanges, with its NFC; and patterns, each with a text and its pieces
 cases.json     hard texts, each with its ids by each tokenizer (parsed: special tokens in the text are tokens; plain: they are
                text, without those around it) and the decoded text; and for 10,000 drawn texts a hash of each hundred's ids
 real.json      such hashes of published tokenizers, which are not here: by tokenizers gpt2.json, the tokenizer.json of
@@ -264,13 +267,33 @@ class OfLlama(Of):
         return self.ids(s, True)
 
 
+def differences():
+    composed, nfc = [], normalizers.NFC()
+    for c in map(chr, range(0x110000)):
+        mark = unicodedata.combining(c)
+        beside = "\u0316" if mark != 220 else "\u0345"
+        s = "a" + (c + beside if mark > unicodedata.combining(beside) else beside + c) if mark else unicodedata.normalize("NFD", c)
+        if not "\ud800" <= c <= "\udfff" and nfc.normalize_str(s) != unicodedata.normalize("NFC", s):
+            composed.append([s, nfc.normalize_str(s)])
+    pieces = []
+    for pattern, s in [(r"\p{Han}+", "漢字、ー々〆 한글 カナ・"), (r"[\p{Hiragana}\p{Katakana}]+", "ひらがなーカタカナ、゛・漢"), (r"\P{Han}+", "漢、字ー〱a"),
+                       (r"\p{^Han}+", "漢、字ー〱a"), (r"[^\p{Latin}\p{Greek}]+", "aα̂b\u0300-µ·͂ͅ"), (r"\p{Devanagari}+", "क।ख॥\u1cd0\u200c५"),
+                       (r"\p{Arabic}+", "عَ،ب؟ـ١٢"), (r"\p{Lu}\p{Alphabetic}*|\p{L}+", "漢、Abc defⅠⓐ"),
+                       (r"'(?i:[sdmt]|ll|ve|re)", "'S 'ſ 'LL 're")]:
+        pieces.append([pattern, s, [piece for piece, _ in pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str(s)]])
+    (folder / "differences.json").write_text(json.dumps({"nfc": composed, "patterns": pieces}, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
 def main():
+    if sys.argv[1:] == ["differences"]:
+        return differences()
     if len(sys.argv) > 1:
         of = OfLlama(sys.argv[1]) if sys.argv[1].endswith(".gguf") else Of(Tokenizer.from_file(sys.argv[1]))
         print(json.dumps(of.hashes(Draw(1))))
         return
     assert unicodedata.unidata_version == "14.0.0"
     folder.mkdir(exist_ok=True)
+    differences()
     texts = list(hard())
     shown = [list(s) if isinstance(s, bytes) else s for s in texts]  # bytes that are not UTF-8 as numbers
     read = [s.decode(errors="replace") if isinstance(s, bytes) else s for s in texts]

@@ -18,7 +18,7 @@ Tensor input(DType dtype = float64) {
 }  // namespace
 
 TEST_CASE("RMSNorm divides by the root mean square, then scales", "[nn][parts]") {
-    nn::RMSNorm norm(C, 1e-3);
+    nn::RMSNorm norm(C, {.eps = 1e-3});
     norm.to(float64);
     const NoGrad off;
     Tensor weight = norm.weight;
@@ -29,7 +29,7 @@ TEST_CASE("RMSNorm divides by the root mean square, then scales", "[nn][parts]")
                      input(float32) / sqrt(mean(input(float32) * input(float32), -1, true))) < 1e-5);
     CHECK(norm.state_dict().size() == 1);
     CHECK(message_of<ValueError>([] { nn::RMSNorm(0); }) == "RMSNorm: dim must be at least 1, not 0");
-    CHECK(message_of<ValueError>([] { nn::RMSNorm(4, 0.0); }) == "RMSNorm: eps must be above 0, not 0");
+    CHECK(message_of<ValueError>([] { nn::RMSNorm(4, {.eps = 0}); }) == "RMSNorm: eps must be above 0, not 0");
     refuses<ShapeError>("rms_norm: ", [&] { return norm(zeros({2, 3}, float64)); });
 }
 

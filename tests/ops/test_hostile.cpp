@@ -270,6 +270,44 @@ TEST_CASE("norms of rows whose squares overflow are those of the rows in another
         }
 }
 
+TEST_CASE("batch_norm of values whose squares overflow is right, with every variance that float32 holds",
+          "[ops][hostile]") {
+    const Tensor x = cat({full({1, 1}, 4e19), zeros({7, 1})}), unit = x / 4e19;
+    Tensor mean = zeros({1}), var = ones({1});
+    const Tensor y = batch_norm(x, {mean, var}, {}, {}, {.training = true});
+    CHECK(allclose(y, batch_norm(unit, {}, {}, {}, {.training = true, .eps = 1e-38}), 1e-6, 0));
+    CHECK(mean.item() == Approx(5e17));  // a tenth of the mean, and of the variance, 2e38 with n − 1
+    CHECK(var.item() == Approx(2e37));
+    Tensor far_mean = zeros({1}), far_var = ones({1});
+    (void)batch_norm(2 * x, {far_mean, far_var}, {}, {}, {.training = true});
+    CHECK(far_var.item() == Approx(8e37));   // of 8e38, which float32 does not hold
+    const auto at_1e38 = [&](double size) {  // whose differences overflow
+        return batch_norm(tensor({{-3}, {1}, {3}, {3}}).to(float32) * size, {}, {}, {}, {.training = true});
+    };
+    CHECK(allclose(at_1e38(1.1e38), at_1e38(1e3), 1e-5, 1e-5));
+}
+
+TEST_CASE("a constant row becomes 0, with a finite gradient, whatever eps", "[ops][hostile]") {
+    for (const DType dtype : {float32, float64})
+        for (const double eps : {1e-50, 1e-300, 5e-324}) {
+            const auto check = [&] {
+                const Tensor x = zeros({2, 3}, dtype).requires_grad_();
+                const Tensor y = cat({layer_norm(x + 1.0, {}, {}, eps), rms_norm(x, {}, eps),
+                                      batch_norm(x, {}, {}, {}, {.training = true, .eps = eps})});
+                CHECK(all(y == 0));
+                CHECK(all(isfinite(grad({sum(y * y)}, {x})[0])));
+            };
+            INFO(name(dtype) << ' ' << eps);
+            check();
+            {
+                const Composed composed;
+                check();
+            }
+            const ReferenceKernels reference;
+            check();
+        }
+}
+
 TEST_CASE("what is finite in float64, and in float32's range, is finite in float32", "[ops][hostile]") {
     const std::map<std::string, std::string> overflowing = {
         {"attention", "q · k"},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "catch.h"
+#include "refusal.h"
 #include "source.h"
 
 using namespace weft;
@@ -33,6 +34,28 @@ Computed computed(const Tensor& values, const Tensor& targets, const CrossEntrop
 }
 
 }  // namespace
+
+TEST_CASE("a threshold that float32 does not hold acts as it does in float64", "[losses]") {
+    const auto of = [](auto loss, double threshold, DType dtype) {
+        const Tensor d = tensor({0, 1, -1e30}).to(dtype).requires_grad_();
+        const Tensor y = loss(d, zeros_like(d), threshold, Reduction::none);
+        return std::vector{y.detach().to(float64), grad({sum(y)}, {d})[0].to(float64)};
+    };
+    const auto check = [&](auto loss, double threshold, const Tensor& expected) {
+        const auto single = of(loss, threshold, float32), twice = of(loss, threshold, float64);
+        INFO(threshold << ": " << single[0] << twice[0] << ", gradients " << single[1] << twice[1]);
+        CHECK(allclose(single[0], expected.to(float64), 1e-6, 0));
+        for (const int i : {0, 1})
+            CHECK(
+                allclose(single[static_cast<std::size_t>(i)], twice[static_cast<std::size_t>(i)], 1e-6, 1e-45));
+    };
+    check(smooth_l1_loss, 1e-50, tensor({0.0, 1, 1e30}));
+    check(smooth_l1_loss, 1e50, tensor({0.0, 0, 5e9}));                  // ½d²/β
+    check(huber_loss, 1e-50, tensor({0.0, 0, 1e-20}));                   // δ·|d|
+    CHECK(all(isinf(huber_loss(tensor({1e30}), tensor({0.0}), 1e50))));  // ½d²
+    refuses<ValueError>("smooth_l1_loss: beta is inf; it must be finite, 0 or more",
+                        [] { smooth_l1_loss(ones({1}), ones({1}), inf); });
+}
 
 TEST_CASE("the sum and the mean of every loss are those of its elements", "[losses]") {
     Rng rng(1);

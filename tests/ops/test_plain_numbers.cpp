@@ -84,8 +84,10 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
         for (const auto& [value, text] : std::vector<std::pair<double, std::string>>{
                  {0.5, "0.5"}, {-1e-300, "-1e-300"}, {-0x1.0000000000001p63, "-9223372036854777856"}}) {
             const auto message = message_of<DTypeError>([&, v = value, &run = operation] { run(v); });
-            CHECK(message == name + ("int64 does not hold " + text) +
-                                 " exactly; use a 64-bit integer, or float64 (to() converts a tensor)");
+            CHECK(message ==
+                  name + ("int64 does not hold " + text) +
+                      " exactly; use a whole number of 64 bits, or the floating type of the tensors beside "
+                      "it, as in x.to(float32)");
         }
         if (std::string(name) != "arange: ")
             for (const double value : {std::nan(""), infinity, 0x1p63})
@@ -96,6 +98,12 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
     }
     CHECK(values_of(ids) == before);
     CHECK(values_of(ids * 2.0) == std::vector<std::int64_t>{0, 2, 4, 6});
+    for (const std::uint64_t beyond : {UINT64_MAX, std::uint64_t{1} << 63}) {
+        refuses<DTypeError>("tensor: int64 does not hold ", [&] { (void)tensor(beyond); });
+        refuses<DTypeError>("tensor: int64 does not hold ", [&] { (void)tensor(std::vector{beyond, beyond}); });
+        refuses<DTypeError>("tensor: int64 does not hold ", [&] { (void)from_vector(std::vector{beyond}); });
+    }
+    CHECK(tensor(std::vector<std::uint64_t>{INT64_MAX}).data<std::int64_t>()[0] == INT64_MAX);
     refuses<DTypeError>("bool does not hold 2 exactly; use 0 or 1", [&] { (void)full({1}, 2, boolean); });
     refuses<DTypeError>("masked_fill: bool", [&] { (void)masked_fill(ids > 1, ids > 1, 0.5); });
     CHECK(masked_fill(ids > 1, ids > 1, 0).to_vector<bool>() == std::vector(4, false));

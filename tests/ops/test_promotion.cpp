@@ -109,6 +109,12 @@ TEST_CASE("an operand that does not fit is named", "[ops][promotion]") {
           "add: float32 and float64 do not mix; convert the float64 one, of shape (3,), with to(float32)");
     CHECK(message_of<DTypeError>([&] { y + x; }) ==
           "add: float64 and float32 do not mix; convert the float64 one, of shape (3,), with to(float32)");
+    // A number beside a tensor is what to convert, whatever its type.
+    for (const auto& f : std::vector<std::function<void()>>{[&] { y* tensor(0.5); }, [&] { tensor(0.5) * y; }})
+        CHECK(contains(message_of<DTypeError>(f),
+                       " do not mix; convert the float32 one, of shape (), with to(float64)"));
+    CHECK(message_of<DTypeError>([&] { x + y[0]; }) ==
+          "add: float32 and float64 do not mix; convert the float64 one, of shape (), with to(float32)");
     CHECK(message_of<DTypeError>([&] { matmul(x, ids); }) ==
           "matmul: float32 and int64 do not mix; convert the int64 one, of shape (3, 2), with to(float32)");
     CHECK(message_of<DTypeError>([&] { Tensor(ones({3}, int64)) += y; }) ==

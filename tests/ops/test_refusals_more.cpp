@@ -110,6 +110,12 @@ TEST_CASE("refusals of the composed operations: shapes", "[fault][more]") {
     refuses<ShapeError>("hstack: the list is empty; give at least one tensor", [] { hstack({}); });
     refuses<ShapeError>("l1_loss: prediction (2, 3) and target (3,) must have one shape",
                         [&] { l1_loss(x, v); });
+    refuses<ShapeError>(
+        "cross_entropy: logits (2, 5, 4) and targets (2, 4) do not fit; logits are (…, classes), targets "
+        "(…): move the classes behind, with movedim(x, 1, -1)",
+        [] {
+            cross_entropy(zeros({2, 5, 4}), zeros({2, 4}, int64));
+        });
     refuses<ShapeError>("nll_loss: predictions (2, 3) and targets (3,) do not fit",
                         [&] { nll_loss(x, zeros({3}, int64)); });
     refuses<ShapeError>("cross_entropy: class weights of shape (2,) for 3 classes; they must be (3,)",
@@ -145,7 +151,8 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
     refuses<ValueError>("cross_entropy: label_smoothing is 1.5; use 0 to 1",
                         [&] { cross_entropy(x, zeros({2}, int64), {.label_smoothing = 1.5}); });
     refuses<ValueError>("huber_loss: delta is 0; it must be above 0", [&] { huber_loss(x, x, 0); });
-    refuses<ValueError>("smooth_l1_loss: beta is -1; it must be 0 or more", [&] { smooth_l1_loss(x, x, -1); });
+    refuses<ValueError>("smooth_l1_loss: beta is -1; it must be finite, 0 or more",
+                        [&] { smooth_l1_loss(x, x, -1); });
     refuses<ValueError>(
         "binary_cross_entropy: prediction 2.0 at position (0, 1) is no probability; of logits, take "
         "binary_cross_entropy_with_logits",
@@ -200,6 +207,10 @@ TEST_CASE("composed operations of nothing", "[more]") {
     CHECK(repeat(none, {2, INT64_MAX / 8}).shape() == Shape{0, INT64_MAX / 8 * 3});
     CHECK(linspace(2, 3, 0).numel() == 0);
     CHECK(linspace(2, 3, 1).item() == 2);
+    const Tensor far = linspace(-1.5e308, 1.5e308, 5, float64);  // end − start overflows
+    CHECK(far.to_vector<double>() == std::vector<double>{-1.5e308, -7.5e307, 0, 7.5e307, 1.5e308});
+    CHECK(linspace(1.5e308, -1.5e308, 2, float64).to_vector<double>() ==
+          std::vector<double>{1.5e308, -1.5e308});
     CHECK(nonzero(none).shape() == Shape{0, 2});
     CHECK(masked_select(none, none > 0).numel() == 0);
     CHECK(one_hot(zeros({0}, int64)).shape() == Shape{0, 0});
@@ -299,6 +310,10 @@ TEST_CASE("batch_norm in training moves its running statistics", "[more]") {
     CHECK(running.mean.at({1}) == Approx(0.6));
     CHECK(running.var.at({0}) == Approx(0.9 + 0.4));
     CHECK(running.var.at({1}) == Approx(0.9 + 1.6));
+    // Two parts of one memory are two tensors.
+    const Tensor both = ones({2, 2}, float64);
+    (void)batch_norm(x, {both[0], both[1]}, {}, {}, {.training = true});
+    CHECK(both.at({0, 1}) == Approx(0.9 + 0.6));
 }
 
 TEST_CASE("the second derivative of a norm is right where an element is 0", "[more]") {

@@ -328,6 +328,17 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: batch_norm", "[fault][unc
     refuses<DTypeError>("float64", all, [&] { norm(x.to(float64), mean, var, training); });
     refuses<GraphError>("share memory", all, [&] { norm(x, mean, wide, training); });
     refuses<GraphError>("share memory", all, [&] { norm(x, wide, var, training); });
+    refuses<ValueError>(
+        "the running mean shares memory with the running variance, and training changes it in place; "
+        "clone() one of them",
+        all, [&] { norm(x, mean, mean, training); });
+    refuses<ValueError>("the running mean shares memory with the weight", all,
+                        [&] { norm(x, w, var, training); });
+    refuses<ValueError>("the running variance shares memory with the bias", all,
+                        [&] { norm(x, mean, b, training); });
+    Tensor row = x[1];
+    refuses<ValueError>("the running mean shares memory with x", all, [&] { norm(x, row, var, training); });
+    norm(x, w, b, {});  // nothing is changed
     changes(all, [&] { norm(x, mean, var, training); });
 }
 

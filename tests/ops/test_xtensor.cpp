@@ -13,6 +13,7 @@ TEST_CASE("a tensor is made from an xtensor expression") {
     REQUIRE(x.to_vector<double>() == std::vector<double>{2, 8, 4, 10, 6, 12});
     REQUIRE(from_xtensor(xt::xarray<int>{1, 2}).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 2});
     REQUIRE(from_xtensor(xt::xarray<bool>{true, false}).dtype() == boolean);
+    REQUIRE_THROWS_AS(from_xtensor(xt::xarray<std::uint64_t>{1, UINT64_MAX}), DTypeError);
 }
 
 TEST_CASE("an xtensor adaptor sees and writes a tensor's own memory, strides and all") {

@@ -238,7 +238,14 @@ TEST_CASE("Muon brings every singular value near 1, whatever the gradient's size
         // A tall matrix moves as its transpose, times √(rows / columns).
         CHECK(distance(moved((gradient * size).T()), moved(gradient * size).T() * std::sqrt(1.5)) < 1e-9);
     }
-    CHECK(values(moved(zeros({2, 3}, float64))) == Doubles(6, 0.0));
+    for (const DType dtype : {float32, float64})
+        for (const double eps : {1e-7, 1e-50, 5e-324}) {  // 1 / eps may overflow
+            INFO(name(dtype) << ' ' << eps);
+            CHECK(all(moved(zeros({2, 3}, dtype), {.eps = eps}) == 0));
+            const double tiny = dtype == float32 ? 1e-42 : 1e-315;
+            if (eps < tiny)
+                CHECK(allclose(moved(eye(2, dtype) * tiny, {.eps = eps}), moved(eye(2, dtype)), 1e-3, 1e-3));
+        }
     const Tensor single = moved(gradient.to(float32));
     CHECK(single.dtype() == float32);
     CHECK(distance(single, moved(gradient)) < 1e-4);

@@ -79,6 +79,19 @@ TEST_CASE("a parameter without a gradient is skipped, and counts its own updates
     CHECK(optimizer.steps() == 3);
 }
 
+TEST_CASE("a step without any gradient is refused", "[fault][optim]") {
+    Tensor p = leaf({1});
+    optim::SGD optimizer({p}, {.lr = 0.5});
+    refuses<GraphError>(
+        "optimiser: no parameter has a gradient; before step() call backward() on a loss that depends "
+        "on them",
+        [&] { optimizer.step(); });
+    CHECK(optimizer.steps() == 0);
+    give(p, {1});
+    optimizer.step();
+    CHECK(values(p) == Doubles{0.5});
+}
+
 TEST_CASE("a tied parameter is updated once", "[fault][optim]") {
     Tensor p = leaf({1});
     optim::SGD optimizer({p, p}, {.lr = 0.5});

@@ -1,7 +1,9 @@
 // What docs/debugging.md shows of a program with a fault (uncaught.cpp): an error that ends it, and gdb
 // with the printers of tools/gdb.
 #include <fstream>
+#include <map>
 #include <regex>
+#include <sstream>
 
 #include "catch.h"
 #include "environment.h"
@@ -65,6 +67,54 @@ TEST_CASE("what does not compile says what to write", "[programs][debugging]") {
     for (std::size_t at = 0; (at = result.output.find("error: ", at)) != std::string::npos; ++at) ++errors;
     CHECK(errors == 4);
     check_shown(result, "c++ -std=c++20 -fsyntax-only -Iinclude wrong.cpp");
+}
+
+TEST_CASE("the compiler says how to mend each of forty mistakes, and what it says compiles",
+          "[programs][debugging]") {
+    if (shell("g++ --version").code != 0)
+        return skip("g++ is not installed: mistakes and what it says of them");
+    std::map<int, std::vector<std::string>> rows;  // by the line of the table: wrong, what is said, right
+    std::istringstream table(markdown::read(markdown::root / "tests/programs/mistakes.txt"));
+    int number = 0;
+    for (std::string line; std::getline(table, line);) {
+        ++number;
+        if (line.starts_with('#')) continue;
+        static const std::regex row("(.*) ⇒ (.*) ⇒ (.*)");
+        std::smatch parts;
+        REQUIRE(std::regex_match(line, parts, row));
+        rows[number] = {parts[1], parts[2], parts[3]};
+    }
+    CHECK(rows.size() >= 40);
+    Scratch scratch;
+    const auto compiled = [&](std::size_t column) {
+        const auto file = scratch / "mistakes.cpp";
+        std::ofstream program(file);
+        program << "#include \"weft/training.h\"\n#include \"weft/weft.h\"\nusing namespace weft;\n"
+                   "struct Net : nn::Module {\n"
+                   "    nn::Linear a = register_module(\"a\", nn::Linear(2, 3));\n"
+                   "    Tensor operator()(const Tensor& x) const { return a(x); }\n};\n";
+        for (const auto& [line, row] : rows)
+            program << "#line " << line << " \"mistakes.txt\"\nvoid mistake_" << line
+                    << "(Net net, nn::Linear layer, Tensor x, Tensor y, Tensor ids, Rng rng) { " << row[column]
+                    << " }\n";
+        program.close();
+        return shell("LC_ALL=C.UTF-8 g++ -std=c++20 -fsyntax-only -I" + places::source() + "/include '" +
+                     file.string() + "' 2>&1");
+    };
+    std::map<int, std::string> said;  // what follows each mention of a line
+    std::istringstream output(compiled(0).output);
+    static const std::regex mention(R"(mistakes\.txt:(\d+):)");
+    number = 0;
+    for (std::string line; std::getline(output, line); said[number] += line + '\n')
+        if (std::smatch found; std::regex_search(line, found, mention)) number = std::stoi(found[1]);
+    for (const auto& [line, row] : rows) {
+        INFO(row[0] << '\n' << said[line]);
+        CHECK(contains(said[line], "error: "));
+        CHECK(contains(said[line], row[1]));
+    }
+    const Result right = compiled(2);
+    INFO(right.output);
+    CHECK(right.code == 0);
 }
 
 TEST_CASE("an uncaught error names the module", "[programs][fault]") {

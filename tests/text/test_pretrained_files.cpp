@@ -168,8 +168,14 @@ TEST_CASE("a tokenizer.json whose tokens make no tokenizer is refused by token",
     refuses<IoError>("add_prefix_space is true, and PreTrainedTokenizer computes false",
                      config(R"({"add_prefix_space": true})"));
     CHECK_NOTHROW(config(R"({"add_prefix_space": false})")());
+    const std::string other = R"({"add_prefix_space": true, "tokenizer_class": "LlamaTokenizer"})";
+    CHECK_NOTHROW(config(other)());  // uses the steps of tokenizer.json
     refuses<IoError>("added_tokens_decoder has \"<|more|>\", which is no token of tokenizer.json",
                      config(R"({"added_tokens_decoder": {"9999": {"content": "<|more|>"}}})"));
+    const json wrapping = file_of("llama2")["post_processor"];
+    refuses<IoError>(
+        "it has the second post-processor \"TemplateProcessing\", which is not supported",
+        with("/post_processor", {{"type", "Sequence"}, {"processors", {wrapping, wrapping}}}, "llama2"));
 }
 
 TEST_CASE("a pattern that PCRE2 would read otherwise, or never end, is refused", "[tokenizer]") {
@@ -187,6 +193,14 @@ TEST_CASE("a pattern that PCRE2 would read otherwise, or never end, is refused",
     refuses<IoError>("has a group (?R, which is not supported", pattern("(?R)"));
     refuses<IoError>("has a group (*V", pattern("(*VERB)"));
     refuses<IoError>("repeats a repetition", pattern("a{2}+"));
+    refuses<IoError>("repeats {,n} times, which is not supported; write {0,n}", pattern("a{,2}"));
+    refuses<IoError>("repeats {n}? times, which is not supported; write (?:…{n})?", pattern("(?:ab){12}?"));
+    CHECK_NOTHROW(pattern("a{1,2}?b{3,}?c{2}")());
+    for (const char* folded : {"(?i:ﬁ)", "(?i:a(?:fi)+)", "(?i:ß)", "b|(?i:[aß])", "(?i:ŉ)"})
+        refuses<IoError>("has letters in (?i:) that others fold to, as ß to ss, which is not supported",
+                         pattern(folded));
+    CHECK_NOTHROW(pattern("fi(?i:'s|'t|[st]|s\\st|e)ss")());
+    refuses<IoError>("uses \\p, which", pattern("\\pL"));
     refuses<IoError>("is not one of PCRE2's: ", pattern("(a"));
     refuses<IoError>("is not one of PCRE2's: ", pattern("\\p{Nothing}"));
     json file = file_of("gpt2");

@@ -7,6 +7,8 @@
 #include "gguf_json.h"
 #include "places.h"
 #include "refusal.h"
+#include "text/nfc.h"
+#include "text/pattern.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
 #include "weft/text/tokenizer.h"
@@ -71,6 +73,8 @@ private:
     }
 };
 
+json differences() { return json::parse(io::load_text(folder / "differences.json")); }
+
 // A hash of the ids of each hundred of the texts.
 template <class Encode>
 std::vector<std::string> hashes(const Encode& encode) {
@@ -105,6 +109,24 @@ std::string shown(const std::string& bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("texts are composed by Unicode 9, and cut by scripts, as by the tokenizers crate",
+          "[golden][tokenizer]") {
+    for (const auto& [text, composed] :
+         differences()["nfc"].get<std::vector<std::pair<std::string, std::string>>>()) {
+        INFO(text);
+        CHECK(text::nfc(text) == composed);
+        CHECK(text::nfc("e\u0301" + text + "e\u0301") == "é" + composed + "é");
+    }
+    for (const json& row : differences()["patterns"]) {
+        std::vector<std::string> pieces;
+        const std::string text = row[1];
+        text::Pattern::of_oniguruma(row[0]).split(
+            text, [&](std::string_view piece, bool) { pieces.emplace_back(piece); });
+        INFO(row);
+        CHECK(json(pieces) == row[2]);
+    }
+}
 
 TEST_CASE("pre-trained tokenizers give the ids and texts of their libraries", "[tokenizer]") {
     for (const auto& [name, wanted] : golden()["tokenizers"].items()) {

@@ -38,7 +38,7 @@ file(RELATIVE_PATH WEFT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 # Its headers are a system's, so that a user's warnings do not come from them. In /usr/include they are that anyway, and
 # -isystem /usr/include would hide the C library's headers from the C++ library's. (Where that is, is known when it is
 # installed.)
-set(WEFT_PC_INCLUDE "-isystem ")
+set(WEFT_PC_INCLUDE "-isystem") # joined: pkg-config escapes a space of the path then
 configure_file(tools/cmake/weft.pc.in weft.pc @ONLY)
 set(WEFT_PC_INCLUDE "-I")
 configure_file(tools/cmake/weft.pc.in usr/weft.pc @ONLY)

@@ -64,9 +64,9 @@ private:
 // implementations. What is computed under NoGrad, or detached, is constant, as in backward. So are tensors from
 // outside, whose history is not recorded; if create_graph is true it is, and results are in the graph. Outputs
 // that do not depend on the inputs have a derivative of 0. Products nest: f may call jvp, vjp, grad or
-// backward. In-place changes of what depends on the inputs are refused (GraphError). DTypeError for inputs and
-// outputs that are neither float32 nor float64; ValueError, ShapeError or DTypeError unless v fits; GraphError
-// for an operation whose gradient rule is not recorded.
+// backward. In-place changes of what depends on the inputs are refused (GraphError), under NoGrad when such a
+// tensor is used next. DTypeError for inputs and outputs that are neither float32 nor float64; ValueError,
+// ShapeError or DTypeError unless v fits; GraphError for an operation whose gradient rule is not recorded.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
                                                         const std::vector<Tensor>& inputs,
                                                         const std::vector<Tensor>& v,
@@ -99,7 +99,7 @@ std::pair<Tensor, Tensor> vjp(const TensorFunction& f, const Tensor& x, const Te
 // many outputs of few inputs.
 enum class Strategy {
     reverse_mode,  // row by row
-    forward_mode   // column by column
+    forward_mode   // column by column: f is called for each, with the same draws from default_rng()
 };
 
 // Options of `jacobian`.
@@ -109,7 +109,8 @@ struct JacobianOptions {
 };
 
 // Returns J: the tensor [k][i] holds the derivatives of output k with respect to input i, in the shape of the
-// output followed by that of the input. Refusals as those of jvp.
+// output followed by that of the input. Refusals as those of jvp; GraphError if f computes other values for
+// another column, as with dropout from a generator of its own.
 //
 //     const auto f = [](const Tensor& x) { return x * x; };
 //     const Tensor rows = jacobian(f, tensor({1.0, 2}));  // (2, 2): [[2, 0], [0, 4]]

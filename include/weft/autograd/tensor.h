@@ -49,6 +49,8 @@ public:
     // x[0] = y does not compile, because it would change a temporary handle and no value of x.
     template <class Value>
     void operator=(Value&&) && = delete;  // write x[0].copy_(y), or x[0].fill_(3)
+    // Which element would decide?
+    explicit operator bool() const = delete;  // write any(x > 0), all(x > 0), x.item() > 0, or x.defined()
 
     // ---- properties
     bool defined() const { return impl_ != nullptr; }  // false only for Tensor()
@@ -78,6 +80,8 @@ public:
         return static_cast<T*>(data(dtype_of<T>()));
     }
     double item() const;  // the only element, as double (DTypeError if none equals it); ShapeError unless one
+    template <class T>
+    T item() const = delete;  // write item(), a double whatever the type of the tensor
     // One element, as double; negative indices count from the end. IndexError if one is out of range, or
     // unless there is one for each axis; DTypeError if no double equals the element.
     double at(const Shape& index) const;

@@ -1,6 +1,8 @@
 // LayerNorm: normalises each token to mean 0 and variance 1, then scales and shifts it.
 #pragma once
 
+#include <concepts>
+
 #include "weft/nn/module.h"
 
 namespace weft::nn {
@@ -26,6 +28,8 @@ struct LayerNorm : Module {
     const double eps;  // eps of the options
 
     explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // normalises tokens of width dim
+    template <std::floating_point T>
+    LayerNorm(std::int64_t dim, T eps) = delete;  // write LayerNorm(64, {.eps = 1e-6})
     // x (…, dim) → (…, dim).
     Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return layer_norm(x, weight, bias, eps); });

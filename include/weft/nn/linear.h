@@ -15,6 +15,7 @@ struct Linear : Module {
     Parameter weight;  // (out, in)
     Parameter bias;    // (out,), undefined without bias
 
+    Linear() = delete;  // write nn::Linear layer = register_module("layer", nn::Linear(in, out)); in the class
     // Draws initial values from `rng`.
     Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool bias = true);
     // The same from default_rng().

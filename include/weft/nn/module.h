@@ -110,7 +110,9 @@ public:
     virtual ~Module() = default;
     Module(const Module& other);  // the same module; under nn::clone a copy
     // A parent's forward pass would use the new module, and its parameters() the old one.
-    Module& operator=(const Module&) = delete;  // write old.load_state_dict(other.state_dict())
+    Module& operator=(const Module&) = delete;  // Net() : a(register_module("a", …)) {}, or load_state_dict
+    template <class... X>
+    void forward(X&&...) const = delete;  // call the module itself: net(x)
 
     // Returns all parameters, also the children's ("child.name"), tied ones once, under their first name.
     NamedTensors named_parameters() const;

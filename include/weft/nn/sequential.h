@@ -46,7 +46,9 @@ public:
     Sequential(std::initializer_list<Step> steps);  // registers each step that is a module
     // Applies the steps in order; without steps, returns x. GraphError if a step changes x in place.
     Tensor operator()(const Tensor& x) const;
-    std::size_t size() const { return steps_.size(); }  // number of steps
+    template <class A, class B, class... More>
+    Sequential(const A&, const B&, const More&...) = delete;  // in braces: Sequential{a, b}
+    std::size_t size() const { return steps_.size(); }        // number of steps
     // Step i, as what it is. IndexError unless i < size(); ValueError unless it is an M.
     template <class M>
     M& at(std::size_t i) {

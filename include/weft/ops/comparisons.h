@@ -23,7 +23,12 @@ Tensor operator>=(const Tensor& a, double b);
 Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
-Tensor isfinite(const Tensor& x);         // bool: neither NaN nor infinite
+template <class T>
+Tensor operator&(const Tensor&, const T&) = delete;  // write a && b
+template <class T>
+Tensor operator|(const Tensor&, const T&) = delete;  // write a || b
+Tensor operator~(const Tensor&) = delete;            // write !a
+Tensor isfinite(const Tensor& x);                    // bool: neither NaN nor infinite
 [[nodiscard]] bool all(const Tensor& x);  // whether every element of a bool tensor is true; true if empty
 [[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
 Tensor isnan(const Tensor& x);            // bool: x is NaN

@@ -23,17 +23,25 @@ Tensor zeros(const Shape& shape, DType dtype = float32);               // every 
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
 Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
+template <std::integral A, std::integral B, class... More>
+Tensor empty(A, B, More...) = delete;  // write empty({2, 3})
+template <std::integral A, std::integral B, is_number Value>
+Tensor full(A, B, Value) = delete;  // write full({2, 3}, 0.5)
 // With the sizes one by one: zeros(2, 3) is zeros({2, 3}).
 template <std::integral... Sizes>
 Tensor zeros(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
     return zeros(Shape{static_cast<std::int64_t>(sizes)...});
 }
+template <std::integral A, std::integral B, class... More>
+Tensor zeros(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write zeros({2, 3}, float64)
 // The same of ones.
 template <std::integral... Sizes>
 Tensor ones(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
     return ones(Shape{static_cast<std::int64_t>(sizes)...});
 }
-Tensor zeros_like(const Tensor& x);  // 0, with x's shape and type
+template <std::integral A, std::integral B, class... More>
+Tensor ones(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write ones({2, 3}, float64)
+Tensor zeros_like(const Tensor& x);                                      // 0, with x's shape and type
 // 1, with x's shape and type.
 //
 //     Tensor x = empty({2, 3});
@@ -44,7 +52,9 @@ Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), l
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool, bfloat16 and float16.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
-Tensor arange(std::int64_t end);  // int64: 0 … end − 1
+Tensor arange(std::int64_t end);                                // int64: 0 … end − 1
+Tensor arange(double end, DType dtype) = delete;                // write arange(0, 10, 1, float64)
+Tensor arange(double start, double end, DType dtype) = delete;  // write arange(0, 10, 1, float64)
 
 // The argument of `tensor`: a number, or a list of such in braces.
 //
@@ -66,6 +76,7 @@ struct Nested {
     }
     // A list in braces.
     Nested(std::initializer_list<Nested> list);
+    std::int64_t to_int64() const;  // the number; DTypeError unless int64 holds it
 };
 // A tensor from nested braces: tensor({{1.0, 2}, {3, 4}}) is (2, 2), tensor(3.0) is (). Without a type it is
 // int64 if every number is a whole one, bool if every one is true or false, and otherwise float32, as in
@@ -79,13 +90,17 @@ Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 Tensor from_vector(const std::vector<BFloat16>& values, const Shape& shape);
 Tensor from_vector(const std::vector<Float16>& values, const Shape& shape);
-// The same as (n,). Integers become int64.
+// The same as (n,). Integers become int64; DTypeError for one that it does not hold.
 template <class T>
 Tensor from_vector(const std::vector<T>& values) {
-    if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>)
-        return from_vector(std::vector<std::int64_t>(values.begin(), values.end()));
-    else
+    if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>) {
+        std::vector<std::int64_t> own;
+        own.reserve(values.size());
+        for (const T v : values) own.push_back(Nested(v).to_int64());
+        return from_vector(own);
+    } else {
         return from_vector(values, {static_cast<std::int64_t>(values.size())});
+    }
 }
 // from_vector(values): (n,).
 template <class T>

@@ -16,5 +16,7 @@ namespace weft {
 //     const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});   // q kᵀ of each head
 //     const Tensor same = einsum("...td,...sd->...ts", {q, k});  // and of (T, d) or (H, T, d) too
 Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands);
+template <class... T>
+Tensor einsum(const std::string&, const Tensor&, const Tensor&, const T&...) = delete;  // with {a, b}
 
 }  // namespace weft

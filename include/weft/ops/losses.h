@@ -46,7 +46,7 @@ struct CrossEntropyOptions {
 // Cross-entropy with class weights and label smoothing (Szegedy et al., "Rethinking the Inception
 // architecture", 2016, §7), normalised as in PyTorch.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
-// ln(1 + eˣ) − x·t: targets t in [0, 1], of the logits' shape (ShapeError).
+// ln(1 + eˣ) − x·t: targets t in [0, 1], of the logits' shape (ShapeError). At ±∞ it is 0 or ∞.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                         Reduction reduction = Reduction::mean);
 // −t·ln p − (1 − t)·ln(1 − p), where neither logarithm is below −100, as in PyTorch; where it would be, its
@@ -68,7 +68,7 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reducti
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta = 1,
                   Reduction reduction = Reduction::mean);
 // ½d²/beta where |d| < beta, else |d| − ½beta; l1_loss if beta is 0 (Girshick, "Fast R-CNN", 2015, eq. 3).
-// ValueError for beta < 0.
+// ValueError unless beta is finite and at least 0.
 Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, double beta = 1,
                       Reduction reduction = Reduction::mean);
 

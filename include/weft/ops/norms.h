@@ -27,7 +27,10 @@ struct BatchNormOptions {
     double eps = 1e-5;      // added to the variance
 };
 // (x − mean) / √(var + eps) · weight + bias for each channel of x (N, C, …): the statistics of the batch in
-// training, else the running ones (Ioffe and Szegedy, "Batch normalization", 2015, algorithms 1 and 2).
+// training, else the running ones (Ioffe and Szegedy, "Batch normalization", 2015, algorithms 1 and 2). Squares
+// may leave the type's range. ShapeError or DTypeError if they do not fit; ValueError unless eps > 0, and in
+// training if a channel has one value, or the running statistics share memory with each other or with another
+// argument.
 //
 //     const BatchNormStats running{zeros({3}), ones({3})};
 //     const BatchNormOptions options{.training = true};

@@ -1,4 +1,6 @@
-// Random draws.
+// Random draws. Each takes the next positions of its generator, so draw in statements of their own: in one
+// expression, as in randn({2}) - randn({2}), the compiler chooses which comes first. (In braces they run from
+// left to right.)
 #pragma once
 
 #include <concepts>
@@ -16,6 +18,8 @@ template <std::integral... Sizes>
 Tensor randn(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
     return randn(Shape{static_cast<std::int64_t>(sizes)...});
 }
+template <std::integral A, std::integral B, class... More>
+Tensor randn(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write randn({2, 3}, rng, float64)
 // Uniform in [0, 1), likewise.
 Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);
 inline Tensor rand(const Shape& shape, DType dtype = float32) { return rand(shape, default_rng(), dtype); }
@@ -24,6 +28,8 @@ template <std::integral... Sizes>
 Tensor rand(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
     return rand(Shape{static_cast<std::int64_t>(sizes)...});
 }
+template <std::integral A, std::integral B, class... More>
+Tensor rand(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write rand({2, 3}, rng, float64)
 // int64, low ≤ i < high; ValueError unless low < high.
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng = default_rng());
 // In training, each element is 0 with probability p and x / (1 − p) otherwise (inverted dropout; Srivastava

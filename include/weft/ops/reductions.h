@@ -53,6 +53,7 @@ Tensor cumsum(const Tensor& x, int axis);
 //
 //     const Tensor p = softmax(tensor({0.0, std::log(3)}), -1);  // [0.25, 0.75]
 Tensor softmax(const Tensor& x, int axis);
+Tensor softmax(const Tensor& x) = delete;  // name the axis: softmax(x, -1)
 // x_i − ln Σ_j e^(x_j) along the axis; of x's shape. A row of −inf gives −inf with gradient 0.
 Tensor log_softmax(const Tensor& x, int axis);
 // The transpose of broadcast_to: sums x over the axes that broadcasting from `shape` to x's shape stretches.

@@ -18,8 +18,12 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape);
 //     const Tensor columns = cat({a, b}, -1);  // (2, 6)
 //     const Tensor pair = stack({a, b});       // (2, 2, 3)
 Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
+template <std::same_as<Tensor>... More>
+Tensor cat(const Tensor&, const Tensor&, const More&...) = delete;  // write cat({a, b}, 0)
 // The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
 Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
+template <std::same_as<Tensor>... More>
+Tensor stack(const Tensor&, const Tensor&, const More&...) = delete;  // write stack({a, b}, 0)
 Tensor vstack(const std::vector<Tensor>& tensors);  // one above the other; a vector (n,) is a row (1, n)
 Tensor hstack(const std::vector<Tensor>& tensors);  // side by side, along axis 1; vectors along axis 0
 // Parts of one size along the axis, the last one smaller if needed; or parts of the given sizes, which must sum

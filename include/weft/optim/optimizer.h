@@ -157,12 +157,15 @@ public:
         : Optimizer(module.named_parameters(), options) {}
     explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {})  // named "0", "1", …
         : Optimizer(numbered(parameters), options) {}
+    template <class Parameters, is_number Rate, class... More>
+    Optimizer(const Parameters&, Rate, More...) = delete;  // name the options: {.lr = 1e-3}
     // Not copyable: two would write to the same moments. A moved-from optimiser throws ValueError when used.
     Optimizer(Optimizer&&) noexcept = default;
     Optimizer& operator=(Optimizer&&) noexcept = default;  // the same
 
     // Updates every parameter that has a gradient, or none: ValueError, naming the parameter, when a gradient
     // holds NaN or an infinity, and DTypeError when a parameter has changed its type since its first update.
+    // GraphError if no parameter has a gradient.
     void step() {
         slots_.step([this](const Update& u, std::size_t group) { update(u, groups_[group].options); });
     }

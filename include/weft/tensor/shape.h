@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace weft {
@@ -81,6 +82,13 @@ using Strides = Shape;  // in elements, not bytes
 
 // Writes shape.str().
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+// Whether T is a type of numbers.
+template <class T>
+concept is_number = std::is_arithmetic_v<T>;
+// Whether arguments are sizes, one by one, as of zeros(2, 3).
+template <class... T>
+concept all_integral = (std::integral<std::remove_cvref_t<T>> && ...);
 
 // The shape that a and b broadcast to by NumPy's rule: aligned from the right, sizes of 1 stretch. If two
 // sizes differ and neither is 1, ShapeError, naming `operation`, both shapes and the axis.

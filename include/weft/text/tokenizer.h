@@ -132,12 +132,13 @@ public:
     // tokenizer_config.json in the same folder, if there is one. It may have: the model BPE; the normalizers
     // NFC, Prepend, and Replace of a string; the pre-tokenizers Split, Digits, Metaspace, and ByteLevel at the
     // end; the post-processors ByteLevel and TemplateProcessing; the decoders ByteLevel, Metaspace,
-    // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them. IoError, naming the
-    // path and the part, for any other part or option, and for truncation and padding; for a merge that names
-    // no token, two tokens with one id, an id at or above twice the number of tokens, a pattern that PCRE2
-    // would match differently than Oniguruma, an added token longer than 1024 bytes; for a key of
-    // tokenizer_config.json that it does not know, or with a value that makes other ids. Keys of that file that
-    // `ignore_keys` names count as absent. The piece of an id without a token is "".
+    // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them, with one
+    // TemplateProcessing. IoError, naming the path and the part, for any other part or option, and for
+    // truncation and padding; for a merge that names no token, two tokens with one id, an id at or above twice
+    // the number of tokens, a pattern that PCRE2 would match differently than Oniguruma, an added token longer
+    // than 1024 bytes; for a key of tokenizer_config.json that it does not know, or with a value that makes
+    // other ids, as an add_prefix_space in the classes of GPT-2 and Qwen2. Keys of that file that `ignore_keys`
+    // names count as absent. The piece of an id without a token is "".
     static PreTrainedTokenizer load(const std::filesystem::path& path,
                                     const std::vector<std::string>& ignore_keys = {});
     // Reads the tokenizer.ggml keys of a GGUF file. The model is "llama", or "gpt2" with `pre` default, gpt-2,

@@ -130,6 +130,10 @@ public:
     DataLoader(Tensor x, Tensor y, const DataLoaderOptions& options = {},
                Rng& rng = default_rng()) requires std::same_as<Dataset, TensorDataset<2>>
         : DataLoader(TensorDataset(std::move(x), std::move(y)), options, rng) {}
+    template <std::integral Size>
+    DataLoader(Dataset, Size, bool = false) = delete;  // name the options: {.batch_size = 4, .shuffle = true}
+    template <std::integral Size>
+    DataLoader(Tensor, Tensor, Size, bool = false) = delete;  // the same: {.batch_size = 4, .shuffle = true}
     // `collate` makes a batch of a vector of samples.
     DataLoader(Dataset dataset, const DataLoaderOptions& options, Collate collate, Rng& rng = default_rng())
         : dataset_(std::move(dataset)),
@@ -190,5 +194,7 @@ private:
 DataLoader(Tensor, Tensor)->DataLoader<TensorDataset<2>>;
 DataLoader(Tensor, Tensor, DataLoaderOptions)->DataLoader<TensorDataset<2>>;
 DataLoader(Tensor, Tensor, DataLoaderOptions, Rng&)->DataLoader<TensorDataset<2>>;
+template <std::integral Size>
+DataLoader(Tensor, Tensor, Size, bool = false) -> DataLoader<TensorDataset<2>>;
 
 }  // namespace weft::training

@@ -46,16 +46,30 @@ void where(const Array& out, const Array& condition, const Array& a, const Array
 }
 
 // xsimd's eˣ is inf a little before the type's end, and 0 where the result is denormal; there it is (e^(x/2))².
+template <class T>
+xsimd::batch<T> exp_of(const xsimd::batch<T>& x) {
+    using B = xsimd::batch<T>;
+    constexpr bool narrow = std::is_same_v<T, float>;
+    const B e = xsimd::exp(x);
+    const auto near_end = x < B(narrow ? T(-87) : T(-708)) || x > B(narrow ? T(88) : T(709));
+    if (!xsimd::any(near_end)) return e;
+    const B root = xsimd::exp(x * B(T(0.5)));
+    return xsimd::select(near_end, root * root, e);
+}
+
 void exp(const Array& out, const Array& x) {
     visit_floating(x.dtype, [&]<class T>(T) {
+        const auto f = [](const xsimd::batch<T>& x) { return exp_of<T>(x); };
+        for_runs_of<T, T>([&](std::int64_t n, T* y, const T* p) { simd_run(f, n, y, p); }, out, x);
+    });
+}
+
+void sigmoid(const Array& out, const Array& x) {
+    visit_floating(x.dtype, [&]<class T>(T) {
         using B = xsimd::batch<T>;
-        constexpr bool narrow = std::is_same_v<T, float>;
-        const auto f = [low = B(narrow ? T(-87) : T(-708)), high = B(narrow ? T(88) : T(709))](const B& x) {
-            const B e = xsimd::exp(x);
-            const auto near_end = x < low || x > high;
-            if (!xsimd::any(near_end)) return e;
-            const B root = xsimd::exp(x * B(T(0.5)));
-            return xsimd::select(near_end, root * root, e);
+        const auto f = [](const B& x) {
+            const B e = exp_of<T>(-xsimd::abs(x));  // never overflows
+            return xsimd::select(x >= B(T(0)), B(T(1)), e) / (B(T(1)) + e);
         };
         for_runs_of<T, T>([&](std::int64_t n, T* y, const T* p) { simd_run(f, n, y, p); }, out, x);
     });
@@ -93,6 +107,7 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
 
 }  // namespace
 
-extern const Elementwise elementwise_table{add, axpy, multiply, scale, where, exp, log, gelu_tanh_backward};
+extern const Elementwise elementwise_table{add, axpy,    multiply,          scale, where, exp,
+                                           log, sigmoid, gelu_tanh_backward};
 
 }  // namespace weft::kernels::fast

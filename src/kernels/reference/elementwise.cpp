@@ -49,6 +49,15 @@ void log(const Array& out, const Array& x) {
     each_floating([](auto x) { return std::log(x); }, out, x);
 }
 
+void sigmoid(const Array& out, const Array& x) {
+    each_floating(
+        []<class T>(T x) {
+            const T e = std::exp(-std::abs(x));  // never overflows
+            return (x >= 0 ? T(1) : e) / (1 + e);
+        },
+        out, x);
+}
+
 // y = x·g with g = σ(2u), u = √(2/π)(x + 0.044715 x³):  dx = dy · (g + x·g·(1 − g)·2u′)
 void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
     each_floating(
@@ -64,6 +73,7 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
 
 }  // namespace
 
-extern const Elementwise elementwise_table{add, axpy, multiply, scale, where, exp, log, gelu_tanh_backward};
+extern const Elementwise elementwise_table{add, axpy,    multiply,          scale, where, exp,
+                                           log, sigmoid, gelu_tanh_backward};
 
 }  // namespace weft::kernels::reference
