@@ -103,7 +103,10 @@ std::vector<std::string> arguments_of(CLI::App& app, const std::string& path) {
             if (line.ends_with('\r')) line.pop_back();
             const std::vector<std::string> setting = arguments_of_line(app, line);
             if (setting.empty()) continue;
-            app.parse(std::vector(setting));
+            try {
+                app.parse(std::vector(setting));
+            } catch (const CLI::RequiredError&) {  // a flag that another line may have
+            }
             arguments.insert(arguments.begin(), setting.begin(), setting.end());
         } catch (const std::exception& error) {
             throw UsageError(path, ", line ", number, ": ", error.what());
@@ -240,7 +243,11 @@ bool parse_command_line(CLI::App& app, const std::string& config, int argc, char
         arguments.push_back(argument);
     }
     try {
-        app.parse(std::vector(arguments));
+        try {
+            app.parse(std::vector(arguments));
+        } catch (const CLI::RequiredError&) {
+            if (config.empty()) throw;
+        }
         if (!config.empty()) {
             const std::vector<std::string> settings = arguments_of(app, std::string(config));
             arguments.insert(arguments.end(), settings.begin(), settings.end());  // read first, so flags win

@@ -10,10 +10,7 @@ using namespace weft;
 
 namespace {
 
-using Doubles = std::vector<double>;
 using Named = nn::NamedTensors;
-
-Doubles values(const Tensor& x) { return x.detach().to_vector<double>(); }
 
 // The parameters at the start of a golden case.
 std::vector<Tensor> start_of(const Golden& golden, const std::string& name) {

@@ -168,6 +168,12 @@ TEST_CASE("evaluate and generate run a published model as the library does", "[p
         CHECK(contains(run("evaluate" + call + "--precision medium --text " + file).output,
                        line(lm::log_likelihood(published.model, ids))));
     }
+    const std::string settings = (published.scratch / "settings").string();
+    io::save_text(settings, "window = 6\nstride = 2\nmodel = \"" + published.folder().string() + "\"\n");
+    CHECK(run("evaluate --config " + settings + " --text " + file).output ==
+          line(lm::log_likelihood(published.model, ids, 6, 2)));
+    io::save_text(settings, "window = 6\n");
+    CHECK(contains(run("evaluate --config " + settings + " --text " + file).output, "--model is required"));
     CHECK(run("evaluate" + call).code == 2);
     const Result wide = run("evaluate" + call + "--window 100 --text " + file);
     CHECK(wide.code == 1);
