@@ -11,7 +11,8 @@ namespace weft::nn {
 //     const Tensor y = net(ones({3, 2, 3}));  // (3, 2, 3) → (3, 1)
 struct ReLU : Module {
     ReLU() : Module("ReLU") {}
-    Tensor operator()(const Tensor& x) const {  // relu(x)
+    // relu(x)
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return relu(x); });
     }
 };
@@ -20,7 +21,8 @@ struct ReLU : Module {
 //     const Tensor y = nn::Tanh()(zeros({2}));  // [0, 0]
 struct Tanh : Module {
     Tanh() : Module("Tanh") {}
-    Tensor operator()(const Tensor& x) const {  // tanh(x)
+    // tanh(x)
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return tanh(x); });
     }
 };
@@ -32,7 +34,8 @@ struct GELU : Module {
     const Gelu kind;  // the formula
     // By that formula.
     explicit GELU(Gelu kind = Gelu::exact) : Module("GELU"), kind(kind) {}
-    Tensor operator()(const Tensor& x) const {  // gelu(x, kind)
+    // gelu(x, kind)
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return gelu(x, kind); });
     }
 };
@@ -41,7 +44,8 @@ struct GELU : Module {
 //     const Tensor y = nn::SiLU()(zeros({2}));  // [0, 0]
 struct SiLU : Module {
     SiLU() : Module("SiLU") {}
-    Tensor operator()(const Tensor& x) const {  // silu(x)
+    // silu(x)
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return silu(x); });
     }
 };
@@ -52,7 +56,8 @@ struct Flatten : Module {
     const int first, last;  // the axes that become one
     // Of these axes.
     explicit Flatten(int first = 1, int last = -1) : Module("Flatten"), first(first), last(last) {}
-    Tensor operator()(const Tensor& x) const {  // flatten(x, first, last)
+    // flatten(x, first, last)
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return flatten(x, first, last); });
     }
 };
@@ -61,7 +66,8 @@ struct Flatten : Module {
 //     const Tensor y = nn::Identity()(x);  // x itself: y.handle() == x.handle()
 struct Identity : Module {
     Identity() : Module("Identity") {}
-    Tensor operator()(const Tensor& x) const {  // x
+    // x
+    Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return x; });
     }
 };
