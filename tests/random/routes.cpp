@@ -124,6 +124,7 @@ bool may_refuse(const Error& error, bool copies = true) {
     const std::string what = error.what();
     const auto says = [&](const char* words) { return what.find(words) != std::string::npos; };
     return says("changed in place") || what.starts_with("view: ") ||
+           (what.starts_with("looped_square: ") && says("differentiated in turn")) ||
            (copies && (says("no output depends") || says("does not require a gradient")));
 }
 

@@ -15,6 +15,16 @@ Tensor changed(Tensor x, const std::function<void(Tensor&)>& change) {
     return x;
 }
 
+// x², whose rule reads the elements: it has a gradient, which is refused where it would be differentiated.
+Tensor looped_square(const Tensor& x) {
+    const Tensor value = x.detach();
+    return record("looped_square", value * value, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+        std::vector<double> slopes = saved[0].to(float64).to_vector<double>();
+        for (double& slope : slopes) slope *= 2;
+        return Grads{from_vector(slopes, dy.shape()).to(dy.dtype()) * dy};
+    });
+}
+
 // Sum of $0, differentiated with respect to $1.
 bool gradient(ProgramBuilder& d, Statement& s) {
     const auto in_graph = [](const Tensor& x) { return is_floating_point(x.dtype()) && x.requires_grad(); };
@@ -66,6 +76,8 @@ Rows special_rows() {
          {},
          [](const Call& c) { return c.module(0).parameters.at(static_cast<std::size_t>(c.n[0])); },
          stored},
+        {"", "looped_square($0)", "torch.square($0)", one, [](const Call& c) { return looped_square(c.x[0]); },
+         rare},
         {"", "$0.detach()", "", one, [](const Call& c) { return c.x[0].detach(); }, constant | rare},
         {"", "changed($0, [](Tensor x) { x.add_(full({}, #0, x.dtype())); })", "changing($0).add_(#0)",
          in_place_number,
