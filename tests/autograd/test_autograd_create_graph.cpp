@@ -218,7 +218,7 @@ TEST_CASE("a rule that is differentiated is right, or refused if it has lost how
             for (int route = 0; route < 8; ++route) {
                 const std::string name = outer_name + " of " + inner_name;
                 INFO(name << ", route " << route);
-                const auto f = [&](const Tensor& x) { return outer(inner(x)); };
+                const auto f = [outer = outer, inner = inner](const Tensor& x) { return outer(inner(x)); };
                 std::vector<Tensor> found;
                 try {
                     found = derivatives(f, route);
