@@ -89,8 +89,8 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
             before.restore();
             Tensor again;
             try {
-                const Scoped<const char*> no_rule(differentiated_rule,
-                                                  nullptr);  // f may read, as it did before
+                // f may read elements, as it did before.
+                const Scoped<const char*> no_rule(differentiated_rule, nullptr);
                 again = f(own);
             } catch (...) {
                 now.restore();

@@ -81,8 +81,7 @@ struct Push {
     Tensor tangent(const std::vector<Tensor>& dx, const JvpRun& run) const {
         std::vector<Tensor> constants;
         for (const Tensor& x : saved) constants.push_back(unpacked(x, run));
-        const std::string whom = std::string("a rule of ") + operation;
-        const Lent moving(whom, dx), given(whom, constants);
+        const Lent moving("a rule of ", dx, operation), given("a rule of ", constants, operation);
         std::vector<bool> moves;
         bool is_symmetric = own_rule && own_rule.target<Symmetric>() != nullptr;
         for (std::size_t i = 0; i < dx.size(); ++i) {

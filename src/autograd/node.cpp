@@ -196,9 +196,7 @@ Saved Node::unpack(bool create_graph) {
 }
 
 bool Node::has_saved(const Tensor& x) const {
-    return std::ranges::any_of(saved, [&](const SavedTensor& s) {
-        return s.array.storage && s.array.storage == x.impl().array.storage;
-    });
+    return std::ranges::any_of(saved, [&](const SavedTensor& s) { return share_memory(s.array, x); });
 }
 
 void Node::release() {

@@ -172,8 +172,11 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
 void check_count(const char* operation, std::size_t gradients, std::size_t inputs);
 
 // Whether both have values, in one storage.
+inline bool share_memory(const Array& a, const Tensor& b) {
+    return a.storage && a.storage == b.impl().array.storage;
+}
 inline bool share_memory(const Tensor& a, const Tensor& b) {
-    return a.defined() && a.impl().array.storage && a.impl().array.storage == b.impl().array.storage;
+    return a.defined() && share_memory(a.impl().array, b);
 }
 
 // The checks of every in-place operation on x, reading `other`.

@@ -19,8 +19,8 @@ static_assert(sizeof(void*) != 8 || (sizeof(Shape) == 72 && offsetof(Array, shap
                                      offsetof(Array, strides) == 88 && offsetof(Array, offset) == 160 &&
                                      offsetof(Array, dtype) == 168 && offsetof(TensorImpl, node) == 176));
 
-Lent::Lent(std::string to, std::span<const Tensor> tensors)
-    : outer_(current_), to_(std::move(to)), tensors_(tensors), here_(current_, this) {}
+Lent::Lent(std::string_view to, std::span<const Tensor> tensors, std::string_view of)
+    : outer_(current_), to_(to), of_(of), tensors_(tensors), here_(current_, this) {}
 
 bool Lent::holds(const Tensor& x) const {
     return std::ranges::any_of(tensors_, [&](const Tensor& lent) { return share_memory(lent, x); });

@@ -78,7 +78,7 @@ struct Gradcheck {
     GradcheckReport report = {};
 
     Tensor f(const Tensors& in) const {
-        const Lent lent("the function of " + title, in);
+        const Lent lent("the function of ", in, title);
         return function(in);
     }
 

@@ -110,22 +110,24 @@ std::vector<ChatTemplate::Part> ChatTemplate::parts(const std::vector<ChatMessag
         const auto add = [&](Part part) {
             if (part.kind != Part::text || !part.content.empty()) all.push_back(std::move(part));
         };
+        std::vector<std::pair<std::string_view, Part>> marks{{"{}", message}, {"{date}", {Part::text, date}}};
+        for (const std::string_view name : {"{bos}", "{eos}"})
+            marks.push_back({name, {Part::token, std::string(name)}});
+        for (const std::string_view name : form_->tokens)
+            if (!name.empty()) marks.push_back({name, {Part::token, std::string(name)}});
         std::size_t done = 0;
-        const auto take = [&](std::size_t at, std::string_view name, const Part& part) {
+        for (std::size_t at = 0; at < text.size();) {
+            const auto is_here = [&](const auto& mark) { return text.substr(at).starts_with(mark.first); };
+            const auto mark = std::ranges::find_if(marks, is_here);
+            if (mark == marks.end()) {
+                ++at;
+                continue;
+            }
             add({Part::text, std::string(text.substr(done, at - done))});
-            add(part);
-            done = at + name.size();
-        };
-        for (std::size_t at = 0; at < text.size(); at = std::max(at + 1, done)) {
-            const std::string_view rest = text.substr(at);
-            for (const std::string_view name : {std::string_view("{bos}"), std::string_view("{eos}")})
-                if (rest.starts_with(name)) take(at, name, {Part::token, std::string(name)});
-            for (const std::string_view name : form_->tokens)
-                if (!name.empty() && rest.starts_with(name)) take(at, name, {Part::token, std::string(name)});
-            if (rest.starts_with("{}")) take(at, "{}", message);
-            if (rest.starts_with("{date}")) take(at, "{date}", {Part::text, date});
+            add(mark->second);
+            done = at += mark->first.size();
         }
-        take(text.size(), "", {Part::text, ""});
+        add({Part::text, std::string(text.substr(done))});
     };
 
     append(form_->begin);

@@ -332,7 +332,8 @@ Tensor Module::hooked(Tensor y) const {
         const auto hook = added.lock();
         if (!hook || Running::is(hook.get())) continue;
         const Running here(hook.get());
-        const Lent lent("a hook of " + path(), {&y, 1});
+        const std::string mine = path();
+        const Lent lent("a hook of ", {&y, 1}, mine);
         const Tensor result = (*hook)(y);
         if (result.shape() != y.shape())
             throw ShapeError("hook: the result has the shape ", result.shape(), ", and what it replaces ",

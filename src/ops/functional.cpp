@@ -181,8 +181,7 @@ std::vector<List> jacobian(const TensorFunction& f, const List& inputs, const Ja
             if (!std::ranges::equal(values, first, same_bits))
                 throw GraphError(
                     "jacobian: f computed other values in another column; let it draw from default_rng(), "
-                    "whose "
-                    "state each column restores, or use Strategy::reverse_mode, which calls f once");
+                    "whose state each column restores, or use Strategy::reverse_mode, which calls f once");
             for (std::size_t k = 0; k < y.size(); ++k) parts[k][i].push_back(column[k]);
         }
     for (std::size_t k = 0; k < y.size(); ++k) {

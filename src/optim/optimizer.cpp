@@ -136,8 +136,8 @@ nn::NamedTensors ParameterSlots::state_dict() const {
     for (const Slot& slot : slots_) {
         if (slot.updates == 0) continue;
         state.emplace_back(slot.name + ".step", scalar(slot.updates));
-        for (std::size_t i = 0; i < moment_names_[slot.group].size();
-             ++i)  // set_options may have just added it
+        for (std::size_t i = 0; i < moment_names_[slot.group].size(); ++i)
+            // set_options may have just added it
             state.emplace_back(slot.name + "." + moment_names_[slot.group][i],
                                i < slot.moments.size() ? slot.moments[i].clone()
                                                        : zeros(slot.parameter.shape(), slot.parameter.dtype()));

@@ -50,8 +50,8 @@ std::string displayed(std::string_view text, std::size_t& at);
 //     const std::string harmless = excerpt("one\ntwo three", 8);  // "one\\x0atwo …"
 std::string excerpt(std::string_view text, std::size_t characters = 60);
 
-// The whole text, for a terminal: what could steer it (control characters but for newline and tab, marks that
-// change the direction of writing, bytes that are not UTF-8) as `displayed` writes it. Every message of an
+// The whole text, for a terminal: what could steer it (control characters other than newline and tab, marks
+// that change the direction of writing, bytes that are not UTF-8) as `displayed` writes it. Every message of an
 // Error and every warning passes through it.
 //
 //     const std::string tame = printable("a\tb\n\x1b[31mred");  // "a\tb\n\\x1b[31mred"
