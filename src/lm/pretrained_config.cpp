@@ -236,6 +236,9 @@ DecoderConfig read_gemma3(KeyReader& file) {
         sliding.rotary = read_rotary(both.within("sliding_attention"), local, c.block_size, c.block_size);
         both.finish();
     } else {
+        if (KeyReader old = file.within("rope_scaling"); old.has("type") && !old.has("rope_type"))
+            file.wrong("rope_scaling.type is " + KeyReader::shown(old.take("type")) +
+                       ", which versions of transformers read differently in this family; call it rope_type");
         full.rotary = rotary_of(file, 1e6, c.block_size);
         sliding.rotary = nn::RotaryOptions{.base = local, .pairs = nn::RotaryPairs::halves};
     }

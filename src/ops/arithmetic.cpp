@@ -79,8 +79,26 @@ Tensor operator/(double a, const Tensor& b) { return scalar_operand(b, "divide",
 
 namespace {
 
+// xᵖ of whole numbers, which wraps as multiplication does.
+std::int64_t whole_power(std::int64_t x, std::int64_t p) {
+    std::uint64_t y = 1, square = static_cast<std::uint64_t>(x);
+    for (; p > 0; p >>= 1, square *= square)
+        if (p & 1) y *= square;
+    return static_cast<std::int64_t>(y);
+}
+
 // By element: xsimd's pow is wrong at 0 and at infinity.
 Tensor power(const Tensor& x, const Tensor& p) {
+    if (x.dtype() == int64 && p.dtype() == int64) {
+        if (any(p < 0))
+            throw ValueError(
+                "pow: int64 has no fractions for a negative exponent; convert the base with to(float64)");
+        return formula<std::int64_t, std::int64_t, std::int64_t>(
+            "pow", int64, by_element([](const auto& x, const auto& p) {
+                return xt::make_lambda_xfunction(whole_power, x, p);
+            }),
+            x, p);
+    }
     return elementwise("pow", x, p, by_element([](const auto& x, const auto& p) { return xt::pow(x, p); }));
 }
 

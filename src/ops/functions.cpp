@@ -83,6 +83,7 @@ Tensor relu(const Tensor& x) {
 }
 
 Tensor abs(const Tensor& x) {
+    if (x.dtype() == int64) return where(x < 0, -x, x);
     Tensor y = elementwise("abs", x, [](const auto& x) { return xt::abs(x); });
     // y = |x|:  dx = dy·sign(x)
     return record_symmetric("abs", y, {x}, {x},

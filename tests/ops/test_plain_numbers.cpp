@@ -98,6 +98,12 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
     }
     CHECK(values_of(ids) == before);
     CHECK(values_of(ids * 2.0) == std::vector<std::int64_t>{0, 2, 4, 6});
+    CHECK(values_of(pow(ids - 2, 3)) == std::vector<std::int64_t>{-8, -1, 0, 1});
+    CHECK(values_of(pow(ints({3, -1, 0, 2}), ints({39, 5, 0, 63}))) ==
+          std::vector<std::int64_t>{4'052'555'153'018'976'267, -1, 1, lowest});
+    refuses<ValueError>("pow: int64 has no fractions", [&] { (void)pow(ids, -1); });
+    CHECK(values_of(abs(ints({-3, 0, highest, lowest + 1}))) ==
+          std::vector<std::int64_t>{3, 0, highest, highest});
     for (const std::uint64_t beyond : {UINT64_MAX, std::uint64_t{1} << 63}) {
         refuses<DTypeError>("tensor: int64 does not hold ", [&] { (void)tensor(beyond); });
         refuses<DTypeError>("tensor: int64 does not hold ", [&] { (void)tensor(std::vector{beyond, beyond}); });

@@ -31,8 +31,9 @@ Tensor operator^(const Tensor&, const T&) = delete;  // write pow(x, 2)
 template <class T>
 Tensor operator%(const Tensor&, const T&) = delete;  // write x - b * floor(x / b), in float32 or float64
 
-// xᵖ elementwise, of floating types. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow.
-// ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0; ∂/∂p = xᵖ·log x, taken as 0 where x = 0 and p ≥ 0.
+// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. Of two of int64 it
+// wraps on overflow; ValueError if p is negative there. ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0; ∂/∂p = xᵖ·log x,
+// taken as 0 where x = 0 and p ≥ 0.
 Tensor pow(const Tensor& x, double p);
 Tensor pow(const Tensor& x, const Tensor& p);
 

@@ -1,4 +1,4 @@
-// Functions of each element of one floating tensor.
+// Functions of each element of one tensor, which is floating where nothing else is said.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ Tensor rsqrt(const Tensor& x);    // 1 / √x
 Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
 Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
 Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
-Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
+Tensor abs(const Tensor& x);      // |x|, also of int64; gradient at 0 is 0
 Tensor sign(const Tensor& x);     // −1, 0 or 1, NaN of NaN; gradient 0
 Tensor sin(const Tensor& x);      // x in radians
 // The cosine of x in radians.
