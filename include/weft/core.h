@@ -7,6 +7,7 @@
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/ledger.h"
+#include "weft/autograd/observer.h"
 #include "weft/autograd/profile.h"
 #include "weft/autograd/record.h"
 #include "weft/autograd/tensor.h"

@@ -10,10 +10,8 @@
 #include <set>
 
 #include "autograd/node.h"
-#include "weft/autograd/ledger.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/profile.h"
-#include "weft/autograd/trace.h"
+#include "weft/autograd/observer.h"
 #include "weft/base/running.h"
 #include "weft/base/scoped.h"
 
@@ -49,7 +47,7 @@ void check_count(const char* operation, std::size_t gradients, std::size_t input
 }
 
 Tensor sum_of(const Tensor& a, const Tensor& b) {
-    const Profile::Span here(sum_of_gradients);
+    const Op here(sum_of_gradients);
     Array sum = make_array(a.shape(), a.dtype());
     kernels::active().add(sum, a.array(), b.array());
     return record_symmetric("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
@@ -102,10 +100,10 @@ public:
                 operation, ": a tensor of shape ", root.shape(),
                 " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
-        if (watch_) watch_->watch_(root);
+        Observer::tell(watching_, Observer::passing, [&](Observer& one) { one.starts(root); });
         // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
         const GradMode mode(create_);
-        const NoTrace no_trace;
+        const Unwatched names(Observer::naming);
         accumulate(nullptr, 0, node,
                    !seed.defined() ? Tensor(filled(root.shape(), 1, root.dtype()))
                    : create_       ? seed.clone()
@@ -142,16 +140,10 @@ public:
         return std::move(results_);
     }
 
-    // Adds the notes to the ledger. Call it once the results have been used without an error.
-    void commit_ledger() {
-        if (ledger_) std::ranges::move(notes_, std::back_inserter(ledger_->entries_));
-    }
-
 private:
     struct Pending {
         std::shared_ptr<Node> node;
         Tensor gradient;
-        std::vector<LedgerTerm> terms;  // if a ledger is active
     };
 
     bool holds(const Tensor& x) const override {
@@ -175,16 +167,17 @@ private:
 
     // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
     void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node, Tensor g) {
-        Pending& pending = pending_.try_emplace(node->number, Pending{node, {}, {}}).first->second;
-        if (ledger_)
-            pending.terms.push_back({consumer ? consumer->number : 0, consumer ? consumer->operation : "seed",
-                                     position, Tensor(copy_of(g.array()))});
+        Pending& pending = pending_.try_emplace(node->number, Pending{node, {}}).first->second;
+        Observer::tell(watching_, Observer::passing, [&](Observer& one) {
+            one.passes({consumer ? consumer->number : 0, consumer ? consumer->operation : "seed", position,
+                        node->number, g});
+        });
         Tensor& sum = pending.gradient;
         if (!sum.defined()) {
             sum = std::move(g);
             return;
         }
-        const Profile::Span here(sum_of_gradients);
+        const Op here(sum_of_gradients);
         if (!create_ && is_unshared(sum)) return kernels::active().add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = sum_of(sum, g);
@@ -231,11 +224,9 @@ private:
                 hooked = true;
             }
         }
-        if (ledger_) {
-            const int backward = ledger_->entries_.empty() ? 1 : ledger_->entries_.back().backward + 1;
-            notes_.push_back({backward, node.number, node.operation, std::move(next.terms),
-                              Tensor(copy_of(gradient.array())), hooked});
-        }
+        Observer::tell(watching_, Observer::passing, [&](Observer& one) {
+            one.visits({node.number, node.operation, gradient, hooked});
+        });
         if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) {
             results_[next.node] = ready_ ? Tensor() : gradient;
             if (ready_) hand_over(node, gradient);
@@ -246,8 +237,8 @@ private:
                              ": an earlier backward released the saved tensors; pass retain_graph = true to "
                              "that backward, or compute the output again");
         Grads gradients = [&] {
-            const NoTrace no_trace;  // its operations are not part of the run being traced
-            const Profile::Rule profiled(node.operation, node.number);
+            const Unwatched names(Observer::naming);  // its tensors are not those of the run
+            const Watched rule({Part::rule, node.operation, node.number});
             const Scoped<bool> ruling(here.in_rule, true);
             const Scoped<const char*> differentiated(differentiated_rule, create_ ? node.operation : nullptr);
             return create_ ? differentiable(node, gradient) : node.vjp(node.unpack(false), gradient);
@@ -278,12 +269,9 @@ private:
 
     const bool retain_, keeps_graph_;
     const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
-    const BackwardWatch* const watch_ = BackwardWatch::current_;  // null if none is active
-    const Scoped<const BackwardWatch*> no_watch_{BackwardWatch::current_, nullptr};
-    GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
-    // A backward that a rule starts writes no ledger.
-    const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};
-    std::vector<LedgerEntry> notes_;
+    const int watching_ = Observer::watching();
+    const Watched whole_{{Part::backward, "backward"}};
+    const Unwatched inside_{Observer::passing};  // what a rule or a hook starts
     bool has_targets_ = false;
     std::set<Node*> targets_;
     std::set<Node*> needed_;  // the targets, and the nodes on a path to one
@@ -302,7 +290,6 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     const GradMode mode(is_forward_mode());
     for (auto& [node, g] : results)  // all sums are computed before any gradient changes
         g = node->gradient.defined() ? sum_of(node->gradient, g) : made_exclusive(g);
-    backward.commit_ledger();
     for (const auto& [node, g] : results) node->gradient = g;
 }
 
@@ -337,7 +324,6 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         else
             gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
     }
-    backward.commit_ledger();
     return gradients;
 }
 

@@ -8,9 +8,8 @@
 #include <algorithm>
 
 #include "autograd/node.h"
-#include "weft/autograd/ledger.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/trace.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 
@@ -61,8 +60,7 @@ struct Push {
         {
             const Scoped<JvpRun*> outside(running_jvp, run->outer);
             const EnableGrad on;
-            const NoTrace no_trace;
-            const Scoped<GradientLedger*> no_ledger(GradientLedger::current_, nullptr);
+            const Unwatched rule(Observer::naming | Observer::passing);
             dy = tangent(dx, *run);
         }
         if (!dy.defined()) return;
@@ -134,8 +132,9 @@ struct Push {
         return result;
     }
 
-    void tell(const char* kind) const {
-        if (push_observer != nullptr) (*push_observer)(operation, kind);
+    void tell(const char* how) const {
+        Observer::tell(Observer::watching(), Observer::recording,
+                       [&](Observer& one) { one.moves(operation, how); });
     }
 
     // Whether the tangent is differentiated in turn, by an outer jvp or in a graph.

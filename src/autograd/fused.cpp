@@ -3,7 +3,7 @@
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 
@@ -37,7 +37,7 @@ Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
         const Lent lent(operation, inputs);
         return reference(inputs);
     }
-    const Profile::Span here(operation);
+    const Op here(operation);
     FusedResult computed;
     {
         const NoGrad off;

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <functional>
 
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 namespace {
@@ -106,8 +106,9 @@ Vjp once_differentiable(Vjp vjp) {
 
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp) {
-    if (Profile::current() != nullptr) [[unlikely]]
-        Profile::current()->recorded(operation);
+    const int watching = Observer::watching();
+    if (watching > 0) [[unlikely]]
+        Observer::tell(watching, Observer::recording, [&](Observer& one) { one.computes(operation); });
     TensorImpl& result = y.impl();
     if (!enabled || !takes_gradient(result.array.dtype)) return y;
     if (differentiated_rule != nullptr) [[unlikely]]
@@ -141,11 +142,11 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
                          : SavedTensor{x.impl().array, x.version(), is_output ? nullptr : node_of(x), is_output,
                                        is_derived(x, y, inputs), x.impl().tangents, x.impl().packed});
     }
-    if (Profile::current() != nullptr) [[unlikely]]
-        Profile::current()->made(node->number);
     result.node = std::move(node);
-    if (record_observer != nullptr) [[unlikely]]
-        (*record_observer)(operation, y, inputs, save_for_backward);
+    if (watching > 0) [[unlikely]]
+        Observer::tell(watching, Observer::recording, [&](Observer& one) {
+            one.records({operation, y, inputs, save_for_backward});
+        });
     if (moves) push_tangents(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
     return y;
 }

@@ -16,7 +16,6 @@
 #include "tensor/array.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/record.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/scoped.h"
 
 namespace weft {
@@ -39,6 +38,8 @@ struct SavedTensor {
     Tangents tangents = {};      // for a gradient that a running jvp differentiates
     std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
+
+struct LeafOwner;
 
 struct Node : std::enable_shared_from_this<Node> {
     // The node of a new tensor. Nodes are destroyed iteratively and without allocating, so a chain of a million
@@ -148,10 +149,6 @@ Tensor sum_of(const Tensor& a, const Tensor& b);
 // Gives y, the result of an operation, its tangents in every running jvp, from those of the inputs.
 void push_tangents(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
                    const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& jvp);
-// Told of every tangent that is computed, and how; null except in tests.
-using PushObserver = std::function<void(const char* operation, const char* kind)>;
-constinit inline thread_local const PushObserver* push_observer = nullptr;
-
 // For a rule that computes y again from its inputs, the first n saved tensors: those inputs, as new leaves or,
 // under create_graph, as the variables that they are; and the gradients of the y that was computed.
 std::vector<Tensor> inputs_again(const Saved& saved, std::size_t n);
@@ -190,12 +187,6 @@ bool promotes(DType from, DType to);
 // x in a type that it promotes to; x itself if it has that type. DTypeError for the first element that it does
 // not hold.
 Tensor promoted(const char* operation, const Tensor& x, DType to);
-
-// Told by `record` of every operation that this thread adds to the graph: its result, its inputs and what it
-// saves, with those outside the graph, which no node keeps. Null, except where tests/proofs exports a graph.
-using RecordObserver = std::function<void(const char* operation, const Tensor& y,
-                                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& saved)>;
-constinit inline thread_local const RecordObserver* record_observer = nullptr;
 
 using kernels::copy_of, kernels::filled;
 

@@ -68,7 +68,7 @@ std::string in_json(const std::string& text) {
 
 }  // namespace
 
-Profile::Profile() : here_(current_, this), start_(clock_ns()), start_bytes_(allocated_bytes) {}
+Profile::Profile() : start_(clock_ns()), start_bytes_(allocated_bytes) {}
 
 std::int64_t Profile::now() const { return clock_ns() - start_; }
 
@@ -93,7 +93,7 @@ void Profile::add(const Event& event) noexcept try {
 
 // A formula (ops/elementwise.h) has ended when its operation is recorded, and is the same call. A view has not
 // been measured before.
-void Profile::recorded(const char* operation) {
+void Profile::computes(const char* operation) {
     if (depth_ > 0) {
         open_.is_recorded = true;
         return;
@@ -105,40 +105,39 @@ void Profile::recorded(const char* operation) {
         add({operation, module_, false, false, true, now(), 0, 0, 0});
 }
 
-void Profile::made(std::uint64_t node) { nodes_.emplace_back(node, module_); }
+void Profile::records(const Recorded& node) { nodes_.emplace_back(graph_number(node.y), module_); }
 
 int Profile::module_of(std::uint64_t node) const {
     const auto found = std::lower_bound(nodes_.begin(), nodes_.end(), std::pair(node, 0));
     return found != nodes_.end() && found->first == node ? found->second : 0;
 }
 
-void Profile::enter(const std::string& path, ModuleCall& call) {
-    if (depth_ > 0) {  // in an operation
-        call.profile_ = nullptr;
-        return;
+// The call of a module in an operation is part of that, and changes nothing.
+void Profile::begins(const Part& part) {
+    if (part.kind == Part::operation) return begin(part.name);
+    if (part.kind != Part::rule && part.kind != Part::module) return;
+    callers_.push_back({module_, now()});
+    if (part.kind == Part::rule) {
+        module_ = module_of(part.node);
+        begin(part.name);
+        if (depth_ == 1) open_.backward = open_.is_recorded = true;
+    } else if (depth_ == 0) {
+        const auto [found, is_new] = numbers_.try_emplace(part.name, static_cast<int>(paths_.size()));
+        if (is_new) paths_.push_back(part.name);
+        module_ = found->second;
     }
-    const auto [found, is_new] = numbers_.try_emplace(path, static_cast<int>(paths_.size()));
-    if (is_new) paths_.push_back(path);
-    call.caller_ = std::exchange(module_, found->second);
-    call.began_ = now();
 }
 
-void Profile::leave(const ModuleCall& call) noexcept {
-    add({"", module_, false, true, false, call.began_, now() - call.began_, 0, 0});
-    module_ = call.caller_;
-}
-
-Profile::Rule::Rule(const char* operation, std::uint64_t node) : profile_(current_) {
-    if (profile_ == nullptr) return;
-    caller_ = std::exchange(profile_->module_, profile_->module_of(node));
-    profile_->begin(operation);
-    if (profile_->depth_ == 1) profile_->open_.backward = profile_->open_.is_recorded = true;
-}
-
-Profile::Rule::~Rule() {
-    if (profile_ == nullptr) return;
-    profile_->end();
-    profile_->module_ = caller_;
+void Profile::ends(const Part& part, bool) noexcept {
+    if (part.kind == Part::operation) return end();
+    if (part.kind != Part::rule && part.kind != Part::module) return;
+    const Caller caller = callers_.back();
+    callers_.pop_back();
+    if (part.kind == Part::rule)
+        end();
+    else if (depth_ == 0)
+        add({"", module_, false, true, false, caller.began, now() - caller.began, 0, 0});
+    module_ = caller.module;
 }
 
 std::vector<ProfileRow> Profile::operations() const {

@@ -7,14 +7,6 @@
 
 namespace weft {
 
-void Trace::add(const char* name, const Tensor& x) {
-    if (x.defined()) entries_.push_back({name, x});
-}
-
-// Not in the header, where GCC 13 warns that a Trace which another destructor has yet to leave would dangle.
-NoTrace::NoTrace() : none_(Trace::current_, nullptr) {}
-NoTrace::~NoTrace() = default;
-
 CountMultiplyAdds::CountMultiplyAdds() : outer_(std::exchange(kernels::multiply_adds, counts_)) {}
 
 CountMultiplyAdds::~CountMultiplyAdds() {

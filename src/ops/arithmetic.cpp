@@ -168,7 +168,7 @@ Tensor maximum(const Tensor& a, const Tensor& b) { return choice("maximum", a, b
 Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b, std::less<>()); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-    const Profile::Span here("where");
+    const Op here("where");
     check_dtype("where", "the condition", condition, boolean);
     if (a.dtype() != b.dtype())
         return in_one_type("where", a, b,

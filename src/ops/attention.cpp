@@ -6,7 +6,7 @@
 
 #include "kernels/interface.h"
 #include "ops/masked_matmul.h"
-#include "weft/autograd/trace.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 
@@ -32,7 +32,7 @@ Tensor with_rank_4(const Tensor& x) {
 
 Qkv values_of(const Heads& heads) {
     const NoGrad off;
-    const Profile::Span here("q, k and v");
+    const Op here("q, k and v");
     return heads.qkv();
 }
 
@@ -236,7 +236,7 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
 }  // namespace
 
 AttentionResult Heads::attend(const char* caller, const AttentionOptions& options, bool wants_weights) const {
-    std::optional<Profile::Span> whole;  // unless its steps are recorded
+    std::optional<Op> whole;  // unless its steps are recorded
     if (!composed_mode()) whole.emplace("scaled_dot_product_attention");
     Heads heads = *this;
     Qkv qkv = values_of(heads);

@@ -8,7 +8,7 @@
 #include "tensor/array.h"
 #include "weft/autograd/fused.h"
 #include "weft/autograd/grad_mode.h"
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 #include "weft/autograd/record.h"
 #include "weft/ops.h"
 

@@ -20,7 +20,7 @@ using Value = typename std::decay_t<X>::value_type;
 template <class Y, class... X, class F>
 Tensor formula(const char* operation, DType dtype, const F& f,
                const std::conditional_t<true, Tensor, X>&... operands) {
-    const Profile::Span here(operation);
+    const Op here(operation);
     Shape shape;
     ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
     Array y = make_array(shape, dtype);

@@ -25,7 +25,7 @@ Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
 
 Tensor exp(const Tensor& x) {
     check_floating("exp", x);
-    const Profile::Span here("exp");
+    const Op here("exp");
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().exp(y.array(), x.array());
     // y = eˣ:  dx = dy·y
@@ -35,7 +35,7 @@ Tensor exp(const Tensor& x) {
 
 Tensor log(const Tensor& x) {
     check_floating("log", x);
-    const Profile::Span here("log");
+    const Op here("log");
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().log(y.array(), x.array());
     // y = ln x:  dx = dy/x
@@ -61,7 +61,7 @@ Tensor tanh(const Tensor& x) {
 
 Tensor sigmoid(const Tensor& x) {
     check_floating("sigmoid", x);
-    const Profile::Span here("sigmoid");
+    const Op here("sigmoid");
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().sigmoid(y.array(), x.array());
     // y = σ(x):  dx = dy·y·(1 − y)
@@ -220,7 +220,7 @@ Tensor silu(const Tensor& x) {
 }
 
 Tensor softplus(const Tensor& x) {
-    const Profile::Span here("softplus");
+    const Op here("softplus");
     check_floating("softplus", x);
     const Tensor v = x.detach();
     const Tensor y = relu(v) + log1p(exp(-abs(v)));
@@ -230,7 +230,7 @@ Tensor softplus(const Tensor& x) {
 }
 
 Tensor logsigmoid(const Tensor& x) {
-    const Profile::Span here("logsigmoid");
+    const Op here("logsigmoid");
     check_floating("logsigmoid", x);
     const Tensor v = x.detach();
     const Tensor y = minimum(v, 0) - log1p(exp(-abs(v)));

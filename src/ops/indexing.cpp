@@ -42,7 +42,7 @@ void check_fits(const char* operation, const Shape& index, const Shape& x, int a
 }  // namespace
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
-    const Profile::Span here("index_select");
+    const Op here("index_select");
     axis = normalize_axis(axis, x.rank(), "index_select");
     if (indices.rank() != 1)
         throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
@@ -58,7 +58,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
 }
 
 Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
-    const Profile::Span here("gather");
+    const Op here("gather");
     axis = normalize_axis(axis, x.rank(), "gather");
     check_fits("gather", indices.shape(), x.shape(), axis);
     const Tensor index = normalized("gather", indices, x.size(axis));
@@ -71,7 +71,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
 }
 
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& source) {
-    const Profile::Span here("scatter_add");
+    const Op here("scatter_add");
     axis = normalize_axis(axis, shape.rank(), "scatter_add");
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
     check_computes("scatter_add", source.dtype());

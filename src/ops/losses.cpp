@@ -131,7 +131,7 @@ Tensor of_nothing(const Tensor& x, Reduction reduction) {
 
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
 Tensor logistic_losses(const Tensor& x, const Tensor& t) {
-    const Profile::Span here("binary_cross_entropy_with_logits");
+    const Op here("binary_cross_entropy_with_logits");
     const Tensor v = x.detach(), is_infinite = isinf(v);
     Tensor y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
     if (any(is_infinite)) {  // ∞·(1 − t) or ∞·t, where ∞·0 is the loss 0 of a certain and right prediction

@@ -21,7 +21,7 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
 }  // namespace
 
 Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
-    const Profile::Span here("matmul");
+    const Op here("matmul");
     const Tensor y = values(a, b, blocked, pairs);
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(

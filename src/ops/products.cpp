@@ -20,7 +20,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
         shape[-1] = n;
         return product(a.reshape({-1, k}), b).reshape(shape);
     }
-    const Profile::Span here("matmul");
+    const Op here("matmul");
     kernels::check_gemm_sizes("matmul", m, n, k);
     Shape batch_a = a.shape(), batch_b = b.shape();
     for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);

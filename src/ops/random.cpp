@@ -55,7 +55,7 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
     {
-        const Profile::Span here("draws of dropout");
+        const Op here("draws of dropout");
         kernels::active().fill_dropout(keep_mask,
                                        {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
     }

@@ -36,7 +36,7 @@ struct ReducedAxes {
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
     check_computes("sum", x.dtype());
-    const Profile::Span here("sum");
+    const Op here("sum");
     Array y = kernels::active().sum(x.array(), axes);
     if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
     const Shape kept = y.shape;
@@ -55,7 +55,7 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, KeepDim 
         throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
     const kernels::MinMax found = [&] {
-        const Profile::Span here(operation);
+        const Op here(operation);
         return kernels::active().min_max(x.array(), axis, largest);
     }();
     const Tensor indices(found.indices);
@@ -77,7 +77,7 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
     check_computes("cumsum", x.dtype());
     axis = normalize_axis(axis, x.rank(), "cumsum");
-    const Profile::Span here("cumsum");
+    const Op here("cumsum");
     Array y = make_array(x.shape(), x.dtype());
     kernels::active().cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
@@ -138,7 +138,7 @@ Tensor mean(const Tensor& x, const Axes& axes, KeepDim keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("var", x);
     const ReducedAxes r("var", x, axes);
-    const Profile::Span here("var");
+    const Op here("var");
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
     const Tensor c = centred_over(x.detach(), r).rest;
     const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
@@ -152,7 +152,7 @@ Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
 Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     check_floating("logsumexp", x);
     const ReducedAxes r("logsumexp", x, axes);
-    const Profile::Span here("logsumexp");
+    const Op here("logsumexp");
     const Tensor v = x.detach(), m = largest_finite(v, r.axes);
     const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
@@ -202,7 +202,7 @@ Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false)
 Tensor softmax(const Tensor& x, int axis) {
     check_floating("softmax", x);
     axis = normalize_axis(axis, x.rank(), "softmax");
-    const Profile::Span here("softmax");
+    const Op here("softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record_symmetric("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
@@ -215,7 +215,7 @@ Tensor softmax(const Tensor& x, int axis) {
 Tensor log_softmax(const Tensor& x, int axis) {
     check_floating("log_softmax", x);
     axis = normalize_axis(axis, x.rank(), "log_softmax");
-    const Profile::Span here("log_softmax");
+    const Op here("log_softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::active().log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
     return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {

@@ -52,7 +52,7 @@ Tensor cumprod(const Tensor& x, int axis) {
     check_computes("cumprod", x.dtype());
     axis = normalize_axis(axis, x.rank(), "cumprod");
     if (x.numel() == 0) return x.clone();
-    const Profile::Span here("cumprod");
+    const Op here("cumprod");
     Array y = make_array(x.shape(), x.dtype());
     kernels::active().cumprod(y, x.array(), axis);
     return record("cumprod", Tensor(std::move(y)), {x}, {x}, [axis](const Saved& saved, const Tensor& dy) {

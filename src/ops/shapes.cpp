@@ -27,7 +27,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
             throw ValueError("cat: the sizes along axis ", axis,
                              " add up to more than 63 bits; join fewer tensors");
     }
-    const Profile::Span here("cat");
+    const Op here("cat");
     Array y = make_array(shape, first.dtype());
     std::int64_t from = 0;
     for (const Tensor& x : tensors) {

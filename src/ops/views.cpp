@@ -39,7 +39,7 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
 
 // x's elements in row-major order as `shape`; copied if strides cannot express it.
 Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
-    const Profile::Span here(operation);
+    const Op here(operation);
     const std::optional<Strides> strides = reshaped_strides(x.array(), shape);
     const Array source = strides ? x.array() : kernels::contiguous(x.array());
     return record(operation,
@@ -188,7 +188,7 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : 
 
 Tensor Tensor::clone() const {
     if (packed()) return detach();  // blocks never change
-    const Profile::Span here("clone");
+    const Op here("clone");
     return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
                             [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
@@ -208,7 +208,7 @@ Tensor Tensor::to(DType wanted) const {
         throw ValueError("to: ", value, " at position ", position, " would be infinite in ", name(wanted),
                          ", which ends at ", end_of(wanted).largest, "; use ", end_of(wanted).instead);
     }
-    const Profile::Span here("to");
+    const Op here("to");
     return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
 }

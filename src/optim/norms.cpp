@@ -8,7 +8,7 @@
 #include <set>
 
 #include "weft/autograd/grad_mode.h"
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/tensor/visit.h"
@@ -89,7 +89,7 @@ bool all_finite(const Tensor& x) {
 }
 
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
-    const Profile::Span here("clip_grad_norm");
+    const Op here("clip_grad_norm");
     if (!(max_norm >= 0)) throw ValueError("clip_grad_norm: max_norm must be at least 0, not ", max_norm);
     std::vector<Tensor> gradients;
     std::set<const TensorImpl*> seen;

@@ -6,7 +6,7 @@
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 #include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 #include "weft/optim/norms.h"
@@ -87,7 +87,7 @@ void ParameterSlots::set_moments(std::size_t group, const Names& names) {
 }
 
 void ParameterSlots::step(const std::function<void(const Update&, std::size_t)>& update) {
-    const Profile::Span here("optimizer.step");
+    const Op here("optimizer.step");
     checked();
     if (std::ranges::none_of(slots_, [](const Slot& slot) { return slot.parameter.grad().defined(); }))
         throw GraphError(

@@ -50,7 +50,7 @@ bool close(const Tensor& a, const Tensor& b) { return apart({a}, {b}) < 1e-12; }
 struct Sample {
     List inputs;  // the floating ones, in float64
     TensorFunction f;
-    explicit Sample(const Op& op)
+    explicit Sample(const OpEntry& op)
         : f([&op, all = inputs_of(op)](const List& floating) {
               List in;
               std::size_t next = 0;
@@ -62,7 +62,7 @@ struct Sample {
         for (const Tensor& x : inputs_of(op))
             if (is_floating_point(x.dtype())) inputs.push_back(x.to(float64));
     }
-    bool is_differentiable(const Op& op) const { return op.gradient != Gradient::none && !inputs.empty(); }
+    bool is_differentiable(const OpEntry& op) const { return op.gradient != Gradient::none && !inputs.empty(); }
 };
 
 // One number of an operation's results.
@@ -83,7 +83,7 @@ TensorFunction gradient(const TensorFunction& f) {
 
 TEST_CASE("forward over forward, forward over reverse and reverse over either, for every operation",
           "[forward]") {
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const Sample s(op);
         if (op.gradient != Gradient::twice || !s.is_differentiable(op)) continue;
         INFO(op.declaration << " " << op.golden);
@@ -103,15 +103,19 @@ TEST_CASE("forward over forward, forward over reverse and reverse over either, f
 TEST_CASE("jvp is the transpose of vjp for every operation, computed as the page on architecture lists",
           "[forward]") {
     std::map<std::string, std::set<std::string>> ways;  // by operation
-    const PushObserver note = [&](const char* operation, const char* kind) { ways[operation].insert(kind); };
+    struct Ways : Observer {
+        explicit Ways(decltype(ways)& all) : all(all) {}
+        void moves(const char* operation, const char* how) override { all[operation].insert(how); }
+        decltype(ways)& all;
+    };
     int compared = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const Sample s(op);
         if (!s.is_differentiable(op)) continue;
         INFO(op.declaration << " " << op.golden);
         const List v = random_like(s.inputs, 1);
         const auto [y, Jv] = [&] {
-            const Scoped<const PushObserver*> here(push_observer, &note);
+            const Ways noted(ways);
             return jvp(s.f, s.inputs, v);
         }();
         const List u = random_like(y, 2);

@@ -77,7 +77,7 @@ TEST_CASE("every operation is measured as one call, with the bytes of its result
     const std::set<std::string> views = {"leaf",    "reshape",   "view",   "permute", "transpose",
                                          "squeeze", "unsqueeze", "expand", "slice",   "select"};
     int single = 0, measured = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const Inputs inputs = as_leaves(inputs_of(op), float64);
         const Profile profile;
         const Outputs outputs = op.function(inputs);
@@ -139,9 +139,9 @@ TEST_CASE("the times of a profile's rows add up to all of its time, each once", 
     const auto start = std::chrono::steady_clock::now();
     const Profile profile;
     {
-        const Profile::Span here("slow");
+        const Op here("slow");
         wait(20);
-        const Profile::Span inner("inner");  // is part of it
+        const Op inner("inner");  // is part of it
         wait(20);
         (void)(ones({2}) + 1);
     }
@@ -166,7 +166,7 @@ TEST_CASE("an operation's time is in its own row, and a gradient's in that of it
     const Profile profile;
     Tensor y;
     {
-        const Profile::Span here("slow");
+        const Op here("slow");
         y = record("slow", x.detach() * 2, {x}, {}, [](const Saved&, const Tensor& dy) {
             wait(20);
             return Grads{dy * 2};
@@ -210,7 +210,7 @@ TEST_CASE("a profile adds up modules by their paths, forward and backward", "[pr
 
 TEST_CASE("a profile nests, ends with an exception, and is a thread's own", "[profile]") {
     const Tensor x = ones({2});
-    CHECK(Profile::current() == nullptr);
+    CHECK(Observer::watching() == 0);
     {
         const Profile outer;
         (void)exp(x);
@@ -229,7 +229,7 @@ TEST_CASE("a profile nests, ends with an exception, and is a thread's own", "[pr
         CHECK(row_of(outer, "log").calls == 0);
         CHECK(row_of(outer, "sqrt").calls == 0);
     }
-    CHECK(Profile::current() == nullptr);
+    CHECK(Observer::watching() == 0);
 }
 
 TEST_CASE("a profile changes no bit, and threads change no count", "[profile]") {
@@ -268,7 +268,7 @@ TEST_CASE("a profile's tables have 80 columns, and a row for what is small", "[p
     const Tensor ids = randint(0, 7, {3, 5}, rng);
     const Profile profile;
     {
-        const Profile::Span here("a name that is so long that no column of a table could ever hold all of it");
+        const Op here("a name that is so long that no column of a table could ever hold all of it");
         wait(5);
     }
     const Tensor kept = matmul(ones({2048, 1}), ones({1, 1024}));
@@ -305,7 +305,7 @@ TEST_CASE("a profile's trace is the JSON of Chrome's trace event format", "[prof
     const std::string path = (scratch / "trace.json").string();
     const nn::Sequential model{nn::Linear(3, 2)};
     const Profile profile;
-    { const Profile::Span here("\"quoted\\\n"); }
+    { const Op here("\"quoted\\\n"); }
     model(ones({4, 3})).backward(ones({4, 2}));
     profile.save_trace(path);
     const auto json = nlohmann::json::parse(io::load_text(path));

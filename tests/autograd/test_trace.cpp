@@ -31,7 +31,7 @@ TEST_CASE("a trace holds what the run names, in its order, and nothing from befo
         (void)traced("nothing", Tensor());
         entries = trace.entries();
     }
-    CHECK(Trace::current() == nullptr);
+    CHECK(Observer::watching() == 0);
     traced("after", a);
     REQUIRE(entries.size() == 2);
     CHECK(entries[0].name == "a");

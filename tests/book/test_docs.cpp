@@ -261,7 +261,7 @@ TEST_CASE("the recipes of the packages name the project's version", "[house]") {
 TEST_CASE("the page of gradient rules has an entry for every differentiable operation, and no other",
           "[house][book]") {
     std::set<std::string> operations, entries;
-    for (const Op& op : op_table())
+    for (const OpEntry& op : op_table())
         if (op.gradient != Gradient::none)
             operations.insert(op.declaration.substr(0, op.declaration.find('(')));
     const std::regex entry(R"(- `(.+)`: .*)");

@@ -17,11 +17,11 @@ namespace {
 // The floating inputs of an operation as parameters of a module, and one parameter beside them, so that there
 // is always a loss.
 struct Around : nn::Module {
-    const Op& op;
+    const OpEntry& op;
     Inputs inputs;
     nn::Parameter beside = register_parameter("beside", ones({2}, float64));
 
-    explicit Around(const Op& what) : Module("Around"), op(what) {
+    explicit Around(const OpEntry& what) : Module("Around"), op(what) {
         static const Golden golden("ops.safetensors");
         const auto name = [&](std::size_t i) { return "in" + std::to_string(i); };
         for (std::size_t i = 0; golden.has(op.golden + "/" + name(i)); ++i) {
@@ -84,7 +84,7 @@ std::string fault_of(const nn::Module& module, double lr, const std::function<vo
 TEST_CASE("the first step names the parameter behind a cut edge, for every operation of the table",
           "[check][flow]") {
     int edges = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (op.gradient == Gradient::none) continue;
         INFO(op.declaration << ", sample " << op.golden);
         check::FlowReport flow;

@@ -140,6 +140,9 @@ def main():
             P = rng.randint(2, 4)
             victim, moment = rng.randrange(P), rng.uniform(0, MOMENTS)
             seconds, began, problems = fault(o.build, text, what, P, victim, moment)
+            if problems and "ORTE_ERROR_LOG" in problems[-1]:  # mpirun failed, and lost what processes wrote
+                print(f"{what.name} {i}: again, after an error of Open MPI's own", flush=True)
+                seconds, began, problems = fault(o.build, text, what, P, victim, moment)
             times.append(seconds)
             training += began
             bad += bool(problems)

@@ -311,7 +311,7 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
     CHECK(types.at("Tensor") == "autograd");
 }
 
-TEST_CASE("a public class is derived from Module, from Error or from nothing; Parameter is a Tensor",
+TEST_CASE("a public class is derived from Module, Observer, Error or from nothing; Parameter is a Tensor",
           "[house]") {
     static const std::regex derived(R"(\n *(?:struct|class) (\w+)(?: final)? : (?:public )?(?:nn::)?([\w:]+))");
     int classes = 0;
@@ -321,7 +321,7 @@ TEST_CASE("a public class is derived from Module, from Error or from nothing; Pa
              ++found, ++classes) {
             INFO(header << ": " << found->str());
             const std::string base = (*found)[2];
-            CHECK((base == "Module" || base == "Error" || (*found)[1] == "Error" ||
+            CHECK((base == "Module" || base == "Observer" || base == "Error" || (*found)[1] == "Error" ||
                    ((*found)[1] == "Parameter" && base == "Tensor")));
         }
     }

@@ -155,7 +155,7 @@ TEST_CASE("an undefined tensor is refused everywhere but in defined()", "[fault]
 
 TEST_CASE("no operation takes an undefined tensor, but where one is optional", "[fault]") {
     const Golden golden("ops.safetensors");
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         Inputs inputs;
         for (int i = 0; golden.has(op.golden + "/in" + std::to_string(i)); ++i)
             inputs.push_back(golden(op.golden + "/in" + std::to_string(i)));

@@ -35,7 +35,7 @@ Tensor numbers_of(const Tensor& x) {
 }
 
 // The sample with its floating inputs as small numbers of another type, which bfloat16 holds.
-Inputs inputs_as(const Op& op, DType dtype) {
+Inputs inputs_as(const OpEntry& op, DType dtype) {
     Inputs inputs = inputs_of(op);
     for (Tensor& x : inputs)
         if (is_floating_point(x.dtype())) x = clamp(masked_fill(x, x != x, 2), -3, 3).to(bfloat16).to(dtype);
@@ -68,7 +68,7 @@ TEST_CASE("every operation keeps a half-size tensor as it is, widens it, or refu
           "[ops][half]") {
     std::set<std::string> keeping, widening;
     int refused = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (!op.compared) continue;
         for (const DType dtype : halves) {
             INFO(op.declaration << " of " << name(dtype) << ", sample " << op.golden);

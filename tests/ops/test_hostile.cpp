@@ -65,7 +65,7 @@ Inputs operands(const std::string& row, const std::string& kind, DType dtype) {
 constexpr double refused = -12345;
 
 // All results in one list: outputs, then gradients; `refused` alone if an error refuses the operands.
-std::vector<double> results_of(const Op& op, const Inputs& inputs) {
+std::vector<double> results_of(const OpEntry& op, const Inputs& inputs) {
     std::vector<Tensor> leaves, roots, seeds;
     std::vector<double> found;
     for (const Tensor& x : inputs)
@@ -117,7 +117,7 @@ struct Comparison {
 };
 
 // Of operations that the table has no sample of.
-const std::vector<Op> extra = {
+const std::vector<OpEntry> extra = {
     {"norm(Tensor, double, Axes, KeepDim)", "norm.half", Gradient::once,
      [](In x) { return norm(x[0], 0.5, 1); }},
     {"optim::clip_grad_norm", "clip_grad_norm", Gradient::none,
@@ -129,13 +129,13 @@ const std::vector<Op> extra = {
      }},
 };
 
-std::vector<Op> all_operations() {
-    std::vector<Op> all = op_table();
+std::vector<OpEntry> all_operations() {
+    std::vector<OpEntry> all = op_table();
     all.insert(all.end(), extra.begin(), extra.end());
     return all;
 }
 
-void compare(const Op& op, const std::string& row, DType dtype, Comparison& result) {
+void compare(const OpEntry& op, const std::string& row, DType dtype, Comparison& result) {
     const std::string key = row + '/' + name(dtype);
     const Tensor golden = hostile()(key);
     const auto expected = golden.to(float64).to_vector<double>();
@@ -183,7 +183,7 @@ TEST_CASE("every operation is right for hostile inputs: values and gradients", "
         if (const std::string row = array.substr(0, array.find('/')); array.ends_with("/float32"))
             rows[row.substr(0, row.find('+'))].insert(row);
     Comparison result;
-    for (const Op& op : all_operations())
+    for (const OpEntry& op : all_operations())
         for (const std::string& row : rows[op.golden])
             if (op.compared)
                 for (const DType dtype : {float32, float64}) compare(op, row, dtype, result);
@@ -322,7 +322,7 @@ TEST_CASE("what is finite in float64, and in float32's range, is finite in float
     std::set<std::string> rows, met;
     for (const std::string& array : hostile().names())
         if (array.ends_with("/float32")) rows.insert(array.substr(0, array.find('/')));
-    for (const Op& op : all_operations())
+    for (const OpEntry& op : all_operations())
         for (const std::string& row : rows) {
             if (row.substr(0, row.find('+')) != op.golden) continue;
             const Inputs ordinary = operands(row, "ordinary", float32);

@@ -15,7 +15,7 @@ using Doubles = std::vector<double>;
 
 // The sample's operands, of which the floating ones whose bit is set in `which` are `value`: at every second
 // element, or at all.
-Inputs at_the_edge(const Op& op, unsigned which, double value, bool everywhere) {
+Inputs at_the_edge(const OpEntry& op, unsigned which, double value, bool everywhere) {
     const NoGrad off;
     Inputs inputs = inputs_of(op);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -35,7 +35,7 @@ std::vector<Tensor> leaves_of(const Inputs& inputs) {
 }
 
 // All gradients of Σ seed · y in one list; in the graph if `again`.
-Tensor gradients(const Op& op, const Inputs& inputs, bool again) {
+Tensor gradients(const OpEntry& op, const Inputs& inputs, bool again) {
     const Tensor y = flat(op.function(inputs));
     const Tensor seeds = cos(arange(y.numel()).to(float64));
     std::vector<Tensor> parts;
@@ -47,7 +47,7 @@ Tensor gradients(const Op& op, const Inputs& inputs, bool again) {
 
 // The slope of every gradient along element i of x, where it has one: the differences to both sides agree.
 // Empty if a finite gradient has none.
-Doubles slopes(const Op& op, const Inputs& inputs, const Tensor& x, std::int64_t i, const Doubles& here) {
+Doubles slopes(const OpEntry& op, const Inputs& inputs, const Tensor& x, std::int64_t i, const Doubles& here) {
     constexpr double h = 1e-5;
     double& element = x.detach().data<double>()[i];
     const auto at = [&](double step) {
@@ -69,7 +69,7 @@ Doubles slopes(const Op& op, const Inputs& inputs, const Tensor& x, std::int64_t
 }
 
 // Compares; returns how many slopes there were.
-std::int64_t compare(const Op& op, const Inputs& inputs, const std::string& kind,
+std::int64_t compare(const OpEntry& op, const Inputs& inputs, const std::string& kind,
                      std::vector<std::string>& wrong) {
     const Tensor g = gradients(op, inputs, true);
     if (!g.requires_grad()) return 0;
@@ -105,7 +105,7 @@ std::int64_t compare(const Op& op, const Inputs& inputs, const std::string& kind
 TEST_CASE("the gradient of a gradient is its slope, also where operands are 0 or equal", "[ops][hostile]") {
     std::vector<std::string> wrong;
     std::int64_t compared = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (op.gradient == Gradient::none || op.gradient == Gradient::once || !op.compared) continue;
         const auto check = [&](const std::string& kind, unsigned which, double value, bool everywhere) {
             try {

@@ -14,7 +14,7 @@ const Golden& golden() {
 }
 
 // The sample with whole numbers where it has floating ones, in another type.
-Inputs whole_inputs(const Op& op, DType dtype) {
+Inputs whole_inputs(const OpEntry& op, DType dtype) {
     Inputs inputs;
     for (int i = 0; golden().has(op.golden + "/in" + std::to_string(i)); ++i) {
         Tensor x = golden()(op.golden + "/in" + std::to_string(i));
@@ -30,7 +30,7 @@ TEST_CASE(
     "every operation refuses integers and truths by name, or gives what it gives for the numbers they are",
     "[ops]") {
     int refused = 0, taken = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (!op.compared) continue;
         for (const DType dtype : {int64, boolean}) {
             INFO(op.declaration << " of " << name(dtype) << ", sample " << op.golden);

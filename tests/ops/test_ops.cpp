@@ -10,7 +10,7 @@ using namespace weft;
 namespace {
 
 // The floating outputs and the seeds that the golden file holds for them.
-std::pair<std::vector<Tensor>, std::vector<Tensor>> seeded(const Op& op, const Outputs& outputs) {
+std::pair<std::vector<Tensor>, std::vector<Tensor>> seeded(const OpEntry& op, const Outputs& outputs) {
     std::pair<std::vector<Tensor>, std::vector<Tensor>> result;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const std::string dy = op.golden + "/dy" + std::to_string(i);
@@ -29,7 +29,7 @@ std::vector<Tensor> leaves_of(const Inputs& inputs) {
 }
 
 // Outputs, then the gradient of each leaf.
-std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, const GradOptions& options = {},
+std::vector<Tensor> results_of(const OpEntry& op, const Inputs& inputs, const GradOptions& options = {},
                                bool gaps_in_seeds = false) {
     const Outputs outputs = op.function(inputs);
     std::vector<Tensor> results(outputs);
@@ -43,7 +43,7 @@ std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, const GradOpt
 }
 
 // What the golden file holds in the place of results_of.
-std::vector<Tensor> expected_of(const Op& op, const Inputs& inputs) {
+std::vector<Tensor> expected_of(const OpEntry& op, const Inputs& inputs) {
     std::vector<Tensor> expected;
     for (int i = 0; golden().has(op.golden + "/out" + std::to_string(i)); ++i)
         expected.push_back(golden()(op.golden + "/out" + std::to_string(i)));
@@ -69,7 +69,7 @@ double compare(const std::vector<Tensor>& results, const std::vector<Tensor>& ex
 // Calls `test` with every row, and says which row it was where it fails.
 template <class Test>
 void for_every_row(Test&& test) {
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         INFO(op.declaration << ", sample " << op.golden);
         try {
             test(op);
@@ -86,7 +86,7 @@ TEST_CASE("every golden sample is used by a row of the table", "[ops]") {
     for (const std::string& name : golden().names()) {
         const std::string sample = name.substr(0, name.find('/'));
         const auto& table = op_table();
-        if (std::none_of(table.begin(), table.end(), [&](const Op& op) { return op.golden == sample; }))
+        if (std::none_of(table.begin(), table.end(), [&](const OpEntry& op) { return op.golden == sample; }))
             unused.push_back(sample);
     }
     CHECK(unused == std::vector<std::string>{});
@@ -103,7 +103,7 @@ TEST_CASE("every operation equals PyTorch, however it is computed: values and gr
                            Way{"float32, by the reference kernels", float32, false, true},
                            Way{"with create_graph", float64, false, false, true}}) {
         double largest = 0;
-        for_every_row([&](const Op& op) {
+        for_every_row([&](const OpEntry& op) {
             INFO(way.name);
             const Composed composed(way.composed);
             const ReferenceKernels reference(way.reference);
@@ -120,7 +120,7 @@ TEST_CASE("every operation equals PyTorch, however it is computed: values and gr
 }
 
 TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
-    for_every_row([&](const Op& op) {
+    for_every_row([&](const OpEntry& op) {
         if (op.compared) return;
         const auto fast = results_of(op, as_leaves(inputs_of(op)));
         const ReferenceKernels plain;
@@ -129,7 +129,7 @@ TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
 }
 
 TEST_CASE("each input alone gets the gradient it gets among the others", "[ops][golden]") {
-    for_every_row([&](const Op& op) {
+    for_every_row([&](const OpEntry& op) {
         const Inputs plain = inputs_of(op);
         for (std::size_t i = 0; i < plain.size() && op.compared && op.gradient != Gradient::none; ++i) {
             if (!is_floating_point(plain[i].dtype())) continue;
@@ -159,7 +159,7 @@ TEST_CASE("inputs with gaps, transposed or expanded give the same results as cop
         {"expanded along the last axis", expanded(-1)},
         {"expanded along the axis before", expanded(-2)},
         {"expanded along the third from the end", expanded(-3)}};
-    for_every_row([&](const Op& op) {
+    for_every_row([&](const OpEntry& op) {
         if (!op.takes_strided) return;
         for (const auto& [name, layout] : layouts) {
             INFO(name);
@@ -174,7 +174,7 @@ TEST_CASE("inputs with gaps, transposed or expanded give the same results as cop
 }
 
 TEST_CASE("no operation changes its inputs, and none is recorded under NoGrad", "[ops]") {
-    for_every_row([&](const Op& op) {
+    for_every_row([&](const OpEntry& op) {
         const Inputs inputs = as_leaves(inputs_of(op));
         Inputs before;
         std::vector<std::uint64_t> versions;
@@ -193,7 +193,7 @@ TEST_CASE("no operation changes its inputs, and none is recorded under NoGrad", 
 }
 
 TEST_CASE("types do not mix in any operation", "[ops]") {
-    for_every_row([&](const Op& op) {
+    for_every_row([&](const OpEntry& op) {
         Inputs inputs = inputs_of(op);
         int floating = 0;
         for (Tensor& x : inputs)

@@ -12,7 +12,7 @@ using namespace weft;
 namespace {
 
 // As its messages call it: "softmax" of "softmax(Tensor, int)", "add" of "operator+(Tensor, double)".
-std::string name_of(const Op& op) {
+std::string name_of(const OpEntry& op) {
     static const std::map<std::string, std::string> operators = {
         {"+", "add"}, {"-", "subtract"}, {"*", "multiply"}, {"/", "divide"}};
     std::string name = op.declaration.substr(0, op.declaration.find('('));
@@ -52,7 +52,7 @@ bool any_floating(const std::vector<Tensor>& tensors) {
 }
 
 // Whether the message begins with the operation's name, or with one that the sample's function calls before it.
-bool names(const Op& op, const std::string& message) {
+bool names(const OpEntry& op, const std::string& message) {
     static const std::map<std::string, std::vector<std::string>> earlier = {
         {"Tensor::operator[](int64_t)", {"select"}},  // what it is, in the header
         {"Tensor::reshape(Shape)", {"permute"}},
@@ -70,7 +70,7 @@ bool names(const Op& op, const std::string& message) {
 
 // Runs the operation; what is not a refusal of its own fails. `accepted` gets the outputs.
 template <class Accepted>
-void run_or_refuse(const Op& op, const Inputs& inputs, const Accepted& accepted) {
+void run_or_refuse(const OpEntry& op, const Inputs& inputs, const Accepted& accepted) {
     INFO(op.declaration << ", sample " << op.golden << ": " << described(inputs));
     try {
         accepted(op.function(inputs));
@@ -89,7 +89,7 @@ void run_or_refuse(const Op& op, const Inputs& inputs, const Accepted& accepted)
 TEST_CASE("where an axis is empty, an operation refuses in its own name or stays in the graph",
           "[ops][empty]") {
     int runs = 0;
-    for (const Op& op : op_table())
+    for (const OpEntry& op : op_table())
         for (const char* route : {"fast", "composed", "reference"})
             for (const std::int64_t size : [&] {
                      auto sizes = sizes_of(inputs_of(op));
@@ -151,7 +151,7 @@ TEST_CASE("attention takes several axes of samples, and any of its axes may be e
 }
 
 TEST_CASE("a refusal begins with the name of the operation that was called", "[ops][fault]") {
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const Inputs plain = inputs_of(op);
         for (std::size_t i = 0; i < plain.size(); ++i) {
             const DType own = plain[i].dtype();

@@ -216,7 +216,7 @@ TEST_CASE("no operation but linear and embedding reads a weight in blocks", "[pa
     // Each row of the table gets blocks for one of its inputs at a time. Some read no values of theirs.
     const std::set<std::string> shape_alone = {"full_like", "randn_like", "rand_like", "linspace"};
     int refused = 0;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const bool reads = op.declaration.starts_with("linear(") || op.declaration.starts_with("embedding(") ||
                            shape_alone.contains(op.golden);
         for (std::size_t i = 0; i < inputs_of(op).size(); ++i) {

@@ -8,17 +8,18 @@ using namespace weft;
 
 TEST_CASE("arguments that change nothing give a copy, which is outside the graph under NoGrad", "[more]") {
     const Tensor x = ones({1, 1}).requires_grad_();
-    using Op = Tensor (*)(const Tensor&);
-    for (const Op op :
-         {Op([](const Tensor& t) { return prod(t, 0); }), Op([](const Tensor& t) { return prod(t, 1, true); }),
-          Op([](const Tensor& t) { return cumprod(t, 0); }), Op([](const Tensor& t) { return pad(t, {}); }),
-          Op([](const Tensor& t) {
+    using OpEntry = Tensor (*)(const Tensor&);
+    for (const OpEntry op :
+         {OpEntry([](const Tensor& t) { return prod(t, 0); }),
+          OpEntry([](const Tensor& t) { return prod(t, 1, true); }),
+          OpEntry([](const Tensor& t) { return cumprod(t, 0); }),
+          OpEntry([](const Tensor& t) { return pad(t, {}); }), OpEntry([](const Tensor& t) {
               return pad(t, {0, 0});
           }),
-          Op([](const Tensor& t) { return roll(t, 1, 0); }), Op([](const Tensor& t) {
+          OpEntry([](const Tensor& t) { return roll(t, 1, 0); }), OpEntry([](const Tensor& t) {
               return repeat(t, {1, 1});
           }),
-          Op([](const Tensor& t) { return repeat(t[0][0], {}); })}) {
+          OpEntry([](const Tensor& t) { return repeat(t[0][0], {}); })}) {
         CHECK(op(x).requires_grad());
         const NoGrad guard;
         const Tensor y = op(x);

@@ -40,9 +40,9 @@ json shape_of(const Tensor& x) {
 }
 
 // What one run records, as entries of a list: leaves, operations, and tensors outside the graph.
-class Recording {
+class Recording : Observer {
 public:
-    Recording() : here_(record_observer, &observer_) {}
+    Recording() = default;
 
     std::size_t leaf(const Tensor& x, const std::string& name) {
         positions_[graph_number(x)] = entries.size();
@@ -61,8 +61,8 @@ public:
     json entries = json::array();
 
 private:
-    void note(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& saved) {
+    void records(const Recorded& node) override {
+        const auto& [operation, y, inputs, saved] = node;
         json from = json::array(), kept = json::array();
         for (const Tensor& x : inputs) from.push_back(entry(x));
         for (const Tensor& x : saved)  // indices and conditions
@@ -76,10 +76,6 @@ private:
     }
 
     std::map<std::uint64_t, std::size_t> positions_;  // by the numbers of nodes
-    const RecordObserver observer_ =
-        [this](const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
-               const std::vector<Tensor>& saved) { note(operation, y, inputs, saved); };
-    const Scoped<const RecordObserver*> here_;
 };
 
 // How the axes of a sample become small: all to at most `cap`, those before the last two to at most `leading`.
@@ -98,7 +94,7 @@ const std::map<std::string, std::vector<Shape>> sizes = {
 
 // The first elements along each axis. Indices are moved into the smaller range; −100 means that a target is
 // ignored.
-Inputs cut_inputs(const Op& op, const Cut& cut) {
+Inputs cut_inputs(const OpEntry& op, const Cut& cut) {
     Inputs small;
     const auto own = sizes.find(op.golden);
     for (Tensor x : inputs_of(op)) {
@@ -129,7 +125,7 @@ Tensor near(const Tensor& like, Rng& rng) {
     return (floor(x * 0x1p20) / 0x1p20).requires_grad_();
 }
 
-json run(const Op& op, const Inputs& sample, std::uint64_t seed) {
+json run(const OpEntry& op, const Inputs& sample, std::uint64_t seed) {
     const Composed readable;
     Rng rng(seed);
     Recording recording;
@@ -174,7 +170,7 @@ json run(const Op& op, const Inputs& sample, std::uint64_t seed) {
 
 // Both runs of a sample, cut to the first size that the operation takes and that is small, or else the
 // smallest.
-json export_op(const Op& op) {
+json export_op(const OpEntry& op) {
     constexpr std::int64_t small = 17;
     json best;
     std::int64_t size = INT64_MAX;
@@ -208,9 +204,9 @@ int main() {
     std::set<std::string> in_programs;
     for (const auto& row : random_programs::rows()) in_programs.insert(row.declaration);
     std::set<std::string> smooth;  // operations with a sample that is not on a kink
-    for (const Op& op : op_table())
+    for (const OpEntry& op : op_table())
         if (op.gradient > Gradient::kink) smooth.insert(op.declaration);
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (op.gradient == Gradient::none) continue;
         if (op.gradient == Gradient::kink && smooth.count(op.declaration) > 0) continue;
         json row = export_op(op);

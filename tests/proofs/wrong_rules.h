@@ -4,7 +4,7 @@
 #include "op_table.h"
 
 struct WrongRule {
-    Op op;
+    OpEntry op;
     int order;  // the first order at which the rule is wrong: 1 or 2
 };
 

@@ -9,7 +9,7 @@ Rows rows_of_the_table(const Rows& written) {
     std::set<std::string> known;
     for (const Row& row : written) known.insert(row.declaration);
     Rows rows;
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         if (!known.insert(op.declaration).second) continue;
         const std::string name = op.declaration.substr(0, op.declaration.find('('));
         const unsigned flags = op.gradient == Gradient::none ? rare | constant : 0;

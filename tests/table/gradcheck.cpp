@@ -64,7 +64,7 @@ Tensor sample(std::uint64_t seed) {
 
 int main() {
     std::map<std::string, Line> operations;  // by name: the samples of all its overloads
-    for (const Op& op : op_table()) {
+    for (const OpEntry& op : op_table()) {
         const std::string& d = op.declaration;
         Line& line = operations[d.substr(0, d.find('(', d.starts_with("operator()") ? 10 : 0))];
         if (op.gradient == Gradient::none || op.gradient == Gradient::kink) continue;

@@ -2,9 +2,9 @@
 
 using namespace weft;
 
-const std::vector<Op>& op_table() {
-    static const std::vector<Op> table = [] {
-        std::vector<Op> rows;
+const std::vector<OpEntry>& op_table() {
+    static const std::vector<OpEntry> table = [] {
+        std::vector<OpEntry> rows;
         for (const auto& family : {arithmetic_ops(), elementwise_ops(), reduction_ops(), shape_ops(),
                                    member_ops(), function_ops(), more_ops(), loss_ops()})
             rows.insert(rows.end(), family.begin(), family.end());
@@ -18,7 +18,7 @@ const Golden& golden() {
     return file;
 }
 
-Inputs inputs_of(const Op& op) {
+Inputs inputs_of(const OpEntry& op) {
     Inputs inputs;
     for (int i = 0; golden().has(op.golden + "/in" + std::to_string(i)); ++i)
         inputs.push_back(golden()(op.golden + "/in" + std::to_string(i)).clone());

@@ -32,7 +32,7 @@ struct Outputs : std::vector<weft::Tensor> {
 using Inputs = std::vector<weft::Tensor>;
 using In = const Inputs&;
 
-struct Op {
+struct OpEntry {
     std::string
         declaration;     // name and types of the arguments: "softmax(Tensor, int)", "Tensor::reshape(Shape)"
     std::string golden;  // the sample's name in golden/ops.safetensors, where its inputs lie: "softmax.last"
@@ -45,19 +45,19 @@ struct Op {
     std::function<weft::Tensor(const weft::Tensor&, const weft::Axes&, bool keepdim)> over = {};
 };
 
-const std::vector<Op>& op_table();
+const std::vector<OpEntry>& op_table();
 
 const Golden& golden();  // golden/ops.safetensors
-Inputs inputs_of(const Op& op);
+Inputs inputs_of(const OpEntry& op);
 Inputs as_leaves(Inputs inputs, weft::DType dtype = weft::float64);  // floating tensors, ready for a gradient
 weft::Tensor flat(const Outputs& outputs);  // the floating outputs, one after the other: gradcheck takes one
 
 // The families it is made of.
-std::vector<Op> arithmetic_ops();
-std::vector<Op> elementwise_ops();
-std::vector<Op> reduction_ops();
-std::vector<Op> shape_ops();
-std::vector<Op> member_ops();
-std::vector<Op> function_ops();
-std::vector<Op> more_ops();
-std::vector<Op> loss_ops();
+std::vector<OpEntry> arithmetic_ops();
+std::vector<OpEntry> elementwise_ops();
+std::vector<OpEntry> reduction_ops();
+std::vector<OpEntry> shape_ops();
+std::vector<OpEntry> member_ops();
+std::vector<OpEntry> function_ops();
+std::vector<OpEntry> more_ops();
+std::vector<OpEntry> loss_ops();

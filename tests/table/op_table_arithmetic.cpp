@@ -4,19 +4,19 @@
 using namespace weft;
 using enum Gradient;
 
-std::vector<Op> arithmetic_ops() {
+std::vector<OpEntry> arithmetic_ops() {
     const auto add = [](In x) { return x[0] + x[1]; };
     const auto sub = [](In x) { return x[0] - x[1]; };
     const auto mul = [](In x) { return x[0] * x[1]; };
     const auto div = [](In x) { return x[0] / x[1]; };
-    std::vector<Op> rows;
+    std::vector<OpEntry> rows;
     for (const std::string sample : {"same", "broadcast", "scalar", "trailing"}) {
         rows.push_back({"operator+(Tensor, Tensor)", "add." + sample, twice, add});
         rows.push_back({"operator-(Tensor, Tensor)", "sub." + sample, twice, sub});
         rows.push_back({"operator*(Tensor, Tensor)", "mul." + sample, twice, mul});
         rows.push_back({"operator/(Tensor, Tensor)", "div." + sample, twice, div});
     }
-    const std::vector<Op> others = {
+    const std::vector<OpEntry> others = {
         {"operator+(Tensor, Tensor)", "add.int64", none, add},
         {"operator-(Tensor, Tensor)", "sub.int64", none, sub},
         {"operator*(Tensor, Tensor)", "mul.int64", none, mul},
@@ -68,7 +68,7 @@ std::vector<Op> arithmetic_ops() {
     return rows;
 }
 
-std::vector<Op> elementwise_ops() {
+std::vector<OpEntry> elementwise_ops() {
     return {
         {"exp(Tensor)", "exp", twice, [](In x) { return exp(x[0]); }},
         {"log(Tensor)", "log", twice, [](In x) { return log(x[0]); }},

@@ -87,7 +87,7 @@ int main(int argc, char** argv) try {
         throw std::runtime_error("read fewer declarations than there are: check the patterns");
 
     std::set<std::string> rows;
-    for (const Op& op : op_table()) rows.insert(op.declaration);
+    for (const OpEntry& op : op_table()) rows.insert(op.declaration);
     int wrong = 0;
     for (const auto& name : declared)
         if (!rows.count(name))
@@ -103,7 +103,7 @@ int main(int argc, char** argv) try {
     const Golden hostile("hostile.safetensors");
     for (const auto& name : declared) {  // what is random has no golden values: test_hostile.cpp
         bool compared = false, found = false;
-        for (const Op& op : op_table())
+        for (const OpEntry& op : op_table())
             if (op.declaration == name)
                 compared |= op.compared, found |= op.compared && hostile.has(op.golden + "/float32");
         if (compared && !found)

@@ -29,9 +29,9 @@ Tensor attend_packed(In x, const Mask& mask) {
 
 }  // namespace
 
-std::vector<Op> function_ops() {
+std::vector<OpEntry> function_ops() {
     const auto product = [](In x) { return matmul(x[0], x[1]); };
-    std::vector<Op> rows;
+    std::vector<OpEntry> rows;
     for (const std::string sample :
          {"matrices", "vectors", "matrix_vector", "vector_matrix", "batched", "broadcast", "shared_right",
           "shared_left", "batched_vector", "vector_batched"})
@@ -39,7 +39,7 @@ std::vector<Op> function_ops() {
     const std::string sdpa = "scaled_dot_product_attention(Tensor, Tensor, Tensor, AttentionOptions)";
     const std::string weights =
         "scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)";
-    const std::vector<Op> others = {
+    const std::vector<OpEntry> others = {
         {"matmul(Tensor, Tensor)", "matmul.transposed", twice,
          [](In x) { return matmul(x[0].transpose(-2, -1), x[1]); }},
 

@@ -4,7 +4,7 @@
 using namespace weft;
 using enum Gradient;
 
-std::vector<Op> loss_ops() {
+std::vector<OpEntry> loss_ops() {
     constexpr Reduction sum = Reduction::sum, each = Reduction::none, mean = Reduction::mean;
     const std::string options = "cross_entropy(Tensor, Tensor, CrossEntropyOptions)";
     const std::string nll = "nll_loss(Tensor, Tensor, Tensor, int64_t, Reduction)";

@@ -17,8 +17,8 @@ Rng& generator() {  // the same draws each time
 
 }  // namespace
 
-std::vector<Op> more_ops() {
-    std::vector<Op> rows = {
+std::vector<OpEntry> more_ops() {
+    std::vector<OpEntry> rows = {
         {"rsqrt(Tensor)", "rsqrt", twice, [](In x) { return rsqrt(x[0]); }},
         {"isnan(Tensor)", "isnan", none, [](In x) { return isnan(x[0]); }},
         {"isinf(Tensor)", "isinf", none, [](In x) { return isinf(x[0]); }},

@@ -4,8 +4,8 @@
 using namespace weft;
 using enum Gradient;
 
-std::vector<Op> reduction_ops() {
-    std::vector<Op> rows;
+std::vector<OpEntry> reduction_ops() {
+    std::vector<OpEntry> rows;
     const auto reduction = [&](const std::string& name, auto f, const std::string& more = "") {
         const std::string declaration = name + "(Tensor, Axes, KeepDim" + more + ")";
         rows.push_back(
@@ -24,7 +24,7 @@ std::vector<Op> reduction_ops() {
         "var", [](const Tensor& x, const Axes& axes, bool keep) { return var(x, axes, keep); }, ", int");
     reduction("logsumexp",
               [](const Tensor& x, const Axes& axes, bool keep) { return logsumexp(x, axes, keep); });
-    const std::vector<Op> others = {
+    const std::vector<OpEntry> others = {
         {"logsumexp(Tensor, Axes, KeepDim)", "logsumexp.far", kink, [](In x) { return logsumexp(x[0], -1); }},
         {"sum(Tensor, Axes, KeepDim)", "sum.int64", none, [](In x) { return sum(x[0]); }},
         {"var(Tensor, Axes, KeepDim, int)", "var.population", twice,
@@ -53,7 +53,7 @@ std::vector<Op> reduction_ops() {
     return rows;
 }
 
-std::vector<Op> shape_ops() {
+std::vector<OpEntry> shape_ops() {
     return {
         {"broadcast_to(Tensor, Shape)", "broadcast_to", twice,
          [](In x) {
@@ -100,7 +100,7 @@ std::vector<Op> shape_ops() {
     };
 }
 
-std::vector<Op> member_ops() {
+std::vector<OpEntry> member_ops() {
     return {
         {"Tensor::reshape(Shape)", "reshape", twice,
          [](In x) {

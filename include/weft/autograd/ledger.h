@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
-#include "weft/base/scoped.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 
@@ -43,19 +43,21 @@ struct LedgerEntry {
 //     const GradientLedger ledger;
 //     (x * x).backward();
 //     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3; last.gradient is 6
-class GradientLedger {
+class GradientLedger : Observer {
 public:
-    GradientLedger() : here_(current_, this) {}
+    GradientLedger() = default;
 
     // In the order in which backward visited the nodes: the root first, and each node after all that use it.
     const std::vector<LedgerEntry>& entries() const { return entries_; }
 
 private:
-    friend class Backward;  // the engine (src/autograd/backward.cpp)
-    friend struct Push;     // forward mode (src/autograd/forward.cpp)
-    static constinit inline thread_local GradientLedger* current_ = nullptr;
-    Scoped<GradientLedger*> here_;
+    void begins(const Part& part) override;
+    void ends(const Part& part, bool well) noexcept override;
+    void passes(const Passed& edge) override;
+    void visits(const Visited& node) override;
     std::vector<LedgerEntry> entries_;
+    std::size_t first_ = 0;                                   // of those that a running backward adds
+    std::map<std::uint64_t, std::vector<LedgerTerm>> terms_;  // of nodes that have not been visited
 };
 
 }  // namespace weft

@@ -51,7 +51,7 @@ struct ProfileModule {
 //     profile.save_trace(path);  // a file for chrome://tracing, ui.perfetto.dev or profiler.firefox.com
 //
 // A module is known by nn::located, through which Weft's layers call their operations.
-class [[nodiscard]] Profile {
+class [[nodiscard]] Profile : Observer {
 public:
     Profile();
 
@@ -67,69 +67,6 @@ public:
     // the file cannot be written.
     void save_trace(const std::string& path) const;
 
-    static Profile* current() { return current_; }  // the innermost of this thread, or null
-
-    // A part of the program that is one operation in the profile, whatever it calls. `name` must outlive the
-    // profile: pass a string literal.
-    //
-    //     const Profile::Span here("reading the batch");
-    class [[nodiscard]] Span {
-    public:
-        // Until it goes out of scope.
-        explicit Span(const char* name) : profile_(current_) {
-            if (profile_ != nullptr) [[unlikely]]
-                profile_->begin(name);
-        }
-        ~Span() {
-            if (profile_ != nullptr) [[unlikely]]
-                profile_->end();
-        }
-        Span(const Span&) = delete;
-        Span& operator=(const Span&) = delete;
-
-    private:
-        Profile* const profile_;
-    };
-
-    // The call of a module; used by nn::located. An empty path is none.
-    class [[nodiscard]] ModuleCall {
-    public:
-        // Until it goes out of scope.
-        explicit ModuleCall(const std::string& path) : profile_(path.empty() ? nullptr : current_) {
-            if (profile_ != nullptr) [[unlikely]]
-                profile_->enter(path, *this);
-        }
-        ~ModuleCall() {
-            if (profile_ != nullptr) [[unlikely]]
-                profile_->leave(*this);
-        }
-        ModuleCall(const ModuleCall&) = delete;
-        ModuleCall& operator=(const ModuleCall&) = delete;
-
-    private:
-        friend class Profile;
-        Profile* profile_;
-        int caller_ = 0;
-        std::int64_t began_ = 0;
-    };
-
-    // A gradient rule that runs; used by backward.
-    class [[nodiscard]] Rule {
-    public:
-        // Until it goes out of scope.
-        Rule(const char* operation, std::uint64_t node);
-        ~Rule();
-        Rule(const Rule&) = delete;
-        Rule& operator=(const Rule&) = delete;
-
-    private:
-        Profile* const profile_;
-        int caller_ = 0;
-    };
-
-    void recorded(const char* operation);  // called by record
-    void made(std::uint64_t node);         // the same, where it makes a node
-
 private:
     struct Event {  // an operation, or the call of a module
         const char* name;
@@ -137,16 +74,21 @@ private:
         bool backward, is_module, is_recorded;
         std::int64_t began, ns, bytes, multiply_adds;
     };
+    struct Caller {  // of a rule or a module that runs
+        int module;
+        std::int64_t began;
+    };
+    void begins(const Part& part) override;
+    void ends(const Part& part, bool well) noexcept override;
+    void computes(const char* operation) override;
+    void records(const Recorded& node) override;
     void begin(const char* name);
     void end() noexcept;
-    void enter(const std::string& path, ModuleCall& call);
-    void leave(const ModuleCall& call) noexcept;
     void add(const Event& event) noexcept;
     int module_of(std::uint64_t node) const;
     std::int64_t now() const;  // in nanoseconds since it began
 
-    static constinit inline thread_local Profile* current_ = nullptr;
-    Scoped<Profile*> here_;
+    std::vector<Caller> callers_;
     const CountMultiplyAdds products_;
     const std::int64_t start_, start_bytes_;  // the clock and the bytes when it began
     std::vector<Event> events_;

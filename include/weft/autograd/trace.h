@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
-#include "weft/base/scoped.h"
+#include "weft/autograd/observer.h"
 
 namespace weft {
 
@@ -29,19 +28,14 @@ struct TraceEntry {
 //     const Tensor y = scaled_dot_product_attention(q, k, v);
 //     std::vector<std::string> names;  // q, k, v, scores, weights, heads
 //     for (const TraceEntry& entry : trace.entries()) names.push_back(entry.name);
-class [[nodiscard]] Trace {
+class [[nodiscard]] Trace : Observer {
 public:
-    Trace() : here_(current_, this) {}
+    Trace() = default;
 
     const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
-    void add(const char* name, const Tensor& x);                         // called by traced()
-
-    static Trace* current() { return current_; }  // the innermost of this thread, or null
 
 private:
-    friend class NoTrace;
-    static constinit inline thread_local Trace* current_ = nullptr;
-    Scoped<Trace*> here_;
+    void names(const char* name, const Tensor& x) override { entries_.push_back({name, x}); }
     std::vector<TraceEntry> entries_;
 };
 
@@ -52,26 +46,8 @@ private:
 //     const Tensor y = traced("y", ones({2}));
 //     const std::size_t noted = trace.entries().size();  // 0
 class [[nodiscard]] NoTrace {
-public:
-    NoTrace();
-    ~NoTrace();  // goes back to the trace before
-
-private:
-    Scoped<Trace*> none_;
+    const Unwatched names_{Observer::naming};
 };
-
-// Returns x, and adds it under `name` to the active Trace, if there is one and x is defined.
-//
-//     const Tensor hidden = traced("hidden", relu(x));
-inline const Tensor& traced(const char* name, const Tensor& x) {
-    if (Trace::current() != nullptr) [[unlikely]]
-        Trace::current()->add(name, x);
-    return x;
-}
-inline Tensor traced(const char* name, Tensor&& x) {
-    traced(name, x);
-    return std::move(x);
-}
 
 // While a CountMultiplyAdds is active, it counts the multiply-adds that this thread's matrix products really
 // run, on all threads of Weft's team: m·n·k for (m, k) @ (k, n). Every product counts, forward and backward,
@@ -107,17 +83,14 @@ private:
 //     std::size_t nodes = 0;
 //     const BackwardWatch watch([&](const Tensor& root) { nodes = graph_nodes(root).size(); });
 //     sum(x * x).backward();  // nodes is 3
-class [[nodiscard]] BackwardWatch {
+class [[nodiscard]] BackwardWatch : Observer {
 public:
     // Until it goes out of scope.
-    explicit BackwardWatch(std::function<void(const Tensor& root)> watch)
-        : watch_(std::move(watch)), here_(current_, this) {}
+    explicit BackwardWatch(std::function<void(const Tensor& root)> watch) : watch_(std::move(watch)) {}
 
 private:
-    friend class Backward;  // the engine (src/autograd/backward.cpp)
-    static constinit inline thread_local const BackwardWatch* current_ = nullptr;
+    void starts(const Tensor& root) override { watch_(root); }
     const std::function<void(const Tensor&)> watch_;
-    Scoped<const BackwardWatch*> here_;
 };
 
 // What a leaf can belong to, such as a module; derive from it.

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autograd/profile.h"
+#include "weft/autograd/observer.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
 
@@ -228,7 +228,8 @@ private:
 //     };
 template <class F>
 decltype(auto) located(const Module& module, const F& f) {
-    const Profile::ModuleCall call(Profile::current() != nullptr ? module.path() : std::string());
+    const std::string path = Observer::watching() > 0 ? module.path() : std::string();
+    const Watched call({Part::module, path.c_str()});
     try {
         using Result = std::remove_cvref_t<decltype(f())>;
         if constexpr (std::is_same_v<Result, Tensor>) {
@@ -241,7 +242,7 @@ decltype(auto) located(const Module& module, const F& f) {
             return f();
         }
     } catch (Error& error) {
-        if (const std::string path = module.path(); path != module.kind()) error.locate(path);
+        if (const std::string at = module.path(); at != module.kind()) error.locate(at);
         throw;
     }
 }

@@ -1,0 +1,177 @@
+// Looking on: what operations, the graph, backward and modules tell those who watch their thread. Trace,
+// Profile, GradientLedger and BackwardWatch are such; nothing that is watched knows them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/autograd/tensor.h"
+#include "weft/base/scoped.h"
+
+namespace weft {
+
+// A part of a run that begins and ends.
+struct Part {
+    // `rule`: the gradient rule of an operation; `backward`: a call of backward or grad, not from inside
+    // another.
+    enum Kind { operation, rule, module, backward };
+    Kind kind;
+    const char* name;        // of the operation, or the module's path
+    std::uint64_t node = 0;  // of a rule: the number of its node
+};
+
+// An operation as the graph has recorded it. Inputs and saved tensors are there also if they are outside.
+struct Recorded {
+    const char* operation;
+    const Tensor& y;
+    const std::vector<Tensor>&inputs, &saved;
+};
+
+// What backward passes along an edge of the graph: the gradient that the rule of `from` returned for its input
+// `input`.
+struct Passed {
+    std::uint64_t from;     // the number of a node; 0 for the seed
+    const char* operation;  // "seed" for the seed
+    std::size_t input;
+    std::uint64_t to;  // the number of the node that receives it
+    const Tensor& gradient;
+};
+
+// A node whose gradient is complete.
+struct Visited {
+    std::uint64_t number;
+    const char* operation;
+    const Tensor& gradient;
+    bool hooked;  // a hook replaced the gradient
+};
+
+// Derive a class from it and override what it shall be told; until an object goes out of scope it hears what
+// its thread does. Observers nest. Each class is told, the innermost first, and of several objects of one class
+// the innermost alone. None hears what it does itself. What it throws is an error of what it was told of, and
+// those who heard that begin hear it end. An observer that is destroyed before one that was made later throws
+// GraphError.
+//
+//     struct Counter : Observer {
+//         int operations = 0;
+//         void begins(const Part&) override { ++operations; }
+//     };
+//     const Tensor x = ones({2});
+//     const Counter counter;
+//     const Tensor y = exp(x) * x;
+//     const int count = counter.operations;  // 2
+class Observer {
+public:
+    Observer(const Observer&) = delete;
+    Observer& operator=(const Observer&) = delete;
+
+    // What may be blocked for those outside: see Unwatched.
+    enum Event : unsigned { none = 0, parts = 1, recording = 2, naming = 4, passing = 8 };
+    // How many watch this thread.
+    static int watching() { return innermost_ == nullptr ? 0 : innermost_->depth_; }
+    // Calls f with each of the outermost `depth` that hears such an event.
+    template <class F>
+    static void tell(int depth, Event event, const F& f) {
+        for (Observer* one = innermost_; one != nullptr; one = one->outer_) {
+            if (one->depth_ > depth || one->is_told_) continue;
+            if (one->blocks_ & event) return;
+            if (one->is_replaced(depth)) continue;
+            const Scoped<bool> telling(one->is_told_, true);
+            f(*one);
+        }
+    }
+
+    virtual void begins(const Part&) {}
+    virtual void ends(const Part&, bool well) noexcept { (void)well; }  // or with an error
+    virtual void computes(const char* operation) {
+        (void)operation;
+    }  // has made its result, in the graph or not
+    virtual void records(const Recorded&) {}
+    virtual void names(const char* name, const Tensor& x) { (void)name, (void)x; }  // by traced()
+    // A jvp computes the tangent of a result: by the operation's "own rule", its "gradient rule", or that as a
+    // "linear" function, or "transposed".
+    virtual void moves(const char* operation, const char* how) { (void)operation, (void)how; }
+    virtual void starts(const Tensor& root) { (void)root; }  // backward or grad has this root
+    virtual void passes(const Passed&) {}
+    virtual void visits(const Visited&) {}
+
+protected:
+    explicit Observer(unsigned blocks = none);
+    virtual ~Observer() noexcept(false);
+
+private:
+    bool is_replaced(int depth) const;
+
+    static constinit inline thread_local Observer* innermost_ = nullptr;
+    Observer* outer_;
+    const int depth_;
+    const unsigned blocks_;
+    bool is_told_ = false;
+};
+
+// While it is active, this part of the run is watched.
+class [[nodiscard]] Watched {
+public:
+    // The part begins; it ends where this goes out of scope.
+    explicit Watched(const Part& part) : part_(part), by_(Observer::watching()) {
+        if (by_ > 0) [[unlikely]]
+            begin();
+    }
+    ~Watched() {
+        if (by_ > 0) [[unlikely]]
+            end();
+    }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+private:
+    void begin();
+    void end() const noexcept;
+    const Part part_;
+    const int by_;        // the observers that there were
+    int exceptions_ = 0;  // and the errors on their way
+};
+
+// A part of the program that is one operation to a Profile, whatever it calls. `name` must outlive the profile:
+// pass a string literal.
+//
+//     const Op here("reading the batch");
+class [[nodiscard]] Op {
+public:
+    // Until it goes out of scope.
+    explicit Op(const char* name) : part_({Part::operation, name}) {}
+
+private:
+    const Watched part_;
+};
+
+// While it is active, observers that were there before do not hear such events: Unwatched(Observer::naming).
+class [[nodiscard]] Unwatched {
+public:
+    explicit Unwatched(unsigned events) {  // until it goes out of scope
+        if (Observer::watching() > 0) [[unlikely]]
+            blocker_.emplace(events);
+    }
+
+private:
+    struct Blocker : Observer {
+        explicit Blocker(unsigned events) : Observer(events) {}
+    };
+    std::optional<Blocker> blocker_;
+};
+
+// Returns x, and tells observers its name, if it is defined.
+//
+//     const Tensor hidden = traced("hidden", relu(x));
+inline const Tensor& traced(const char* name, const Tensor& x) {
+    if (const int watching = Observer::watching(); watching > 0 && x.defined()) [[unlikely]]
+        Observer::tell(watching, Observer::naming, [&](Observer& one) { one.names(name, x); });
+    return x;
+}
+inline Tensor traced(const char* name, Tensor&& x) {
+    traced(name, x);
+    return std::move(x);
+}
+
+}  // namespace weft
