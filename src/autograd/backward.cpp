@@ -11,7 +11,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 #include "weft/base/running.h"
 #include "weft/base/scoped.h"
 
@@ -215,6 +215,7 @@ private:
         // call.
         if (!node.hooks.empty() && !Running::is(&node)) {
             const Running running(&node);
+            const Op::Apart apart;
             const auto hooks = node.hooks;  // a hook may remove itself
             for (const auto& [number, hook] : hooks) {
                 const Tensor replaced = hook(gradient);
@@ -237,6 +238,7 @@ private:
                              ": an earlier backward released the saved tensors; pass retain_graph = true to "
                              "that backward, or compute the output again");
         Grads gradients = [&] {
+            const Op::Apart apart;
             const Unwatched names(Observer::naming);  // its tensors are not those of the run
             const Watched rule({Part::rule, node.operation, node.number});
             const Scoped<bool> ruling(here.in_rule, true);

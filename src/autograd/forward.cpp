@@ -9,7 +9,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 
 namespace weft {
 
@@ -60,6 +60,7 @@ struct Push {
         {
             const Scoped<JvpRun*> outside(running_jvp, run->outer);
             const EnableGrad on;
+            const Op::Apart apart;
             const Unwatched rule(Observer::naming | Observer::passing);
             dy = tangent(dx, *run);
         }

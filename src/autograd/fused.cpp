@@ -3,7 +3,7 @@
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/lent.h"
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 
 namespace weft {
 

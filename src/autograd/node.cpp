@@ -5,7 +5,7 @@
 #include <atomic>
 #include <functional>
 
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 
 namespace weft {
 namespace {

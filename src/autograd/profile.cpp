@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <new>
 #include <ostream>
@@ -74,7 +73,7 @@ std::int64_t Profile::now() const { return clock_ns() - start_; }
 
 void Profile::begin(const char* name) {
     if (depth_++ > 0) return;  // part of the one that is open
-    open_ = {name, module_, false, false, false, 0, 0, allocated_bytes, products_.count()};
+    open_ = {name, module_, false, false, 0, 0, allocated_bytes, products_.count()};
     open_.began = now();
 }
 
@@ -91,18 +90,9 @@ void Profile::add(const Event& event) noexcept try {
 } catch (const std::bad_alloc&) {  // a profile with a gap is better than a program that ends
 }
 
-// A formula (ops/elementwise.h) has ended when its operation is recorded, and is the same call. A view has not
-// been measured before.
+// What a user records outside every Op took the time of the operations inside, which have rows of their own.
 void Profile::computes(const char* operation) {
-    if (depth_ > 0) {
-        open_.is_recorded = true;
-        return;
-    }
-    Event* const last = events_.empty() ? nullptr : &events_.back();
-    if (last != nullptr && !last->is_recorded && !last->is_module && std::strcmp(last->name, operation) == 0)
-        last->is_recorded = true;
-    else
-        add({operation, module_, false, false, true, now(), 0, 0, 0});
+    if (depth_ == 0) add({operation, module_, false, false, now(), 0, 0, 0});
 }
 
 void Profile::records(const Recorded& node) { nodes_.emplace_back(graph_number(node.y), module_); }
@@ -120,7 +110,7 @@ void Profile::begins(const Part& part) {
     if (part.kind == Part::rule) {
         module_ = module_of(part.node);
         begin(part.name);
-        if (depth_ == 1) open_.backward = open_.is_recorded = true;
+        if (depth_ == 1) open_.backward = true;
     } else if (depth_ == 0) {
         const auto [found, is_new] = numbers_.try_emplace(part.name, static_cast<int>(paths_.size()));
         if (is_new) paths_.push_back(part.name);
@@ -136,7 +126,7 @@ void Profile::ends(const Part& part, bool) noexcept {
     if (part.kind == Part::rule)
         end();
     else if (depth_ == 0)
-        add({"", module_, false, true, false, caller.began, now() - caller.began, 0, 0});
+        add({"", module_, false, true, caller.began, now() - caller.began, 0, 0});
     module_ = caller.module;
 }
 

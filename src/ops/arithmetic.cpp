@@ -14,35 +14,37 @@ namespace weft {
 namespace {
 
 // A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph.
-Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
-    check_arithmetic(operation, x);
-    return scalar_beside(x, number, operation);
+Tensor scalar_operand(const Tensor& x, double number) {
+    check_arithmetic(x);
+    return scalar_beside(x, number);
 }
 
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("add", a, b, std::plus<>());
+    const Op op("add");
+    Tensor y = arithmetic(a, b, std::plus<>());
     // y = a + b:  da = dy,  db = dy
-    return record_symmetric("add", y, {a, b}, {},
-                            [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
-                                return Grads{sum_to(dy, sa), sum_to(dy, sb)};
-                            });
+    return record_symmetric(y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
+        return Grads{sum_to(dy, sa), sum_to(dy, sb)};
+    });
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("subtract", a, b, std::minus<>());
+    const Op op("subtract");
+    Tensor y = arithmetic(a, b, std::minus<>());
     // y = a − b:  da = dy,  db = −dy
     return record_symmetric(
-        "subtract", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+        y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
             return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
         });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("multiply", a, b, std::multiplies<>());
+    const Op op("multiply");
+    Tensor y = arithmetic(a, b, std::multiplies<>());
     // y = a·b:  da = dy·b,  db = dy·a
-    return record_symmetric("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         return Grads{saved.needs_input_grad(0) ? sum_to(dy * b, a.shape()) : Tensor(),
                      saved.needs_input_grad(1) ? sum_to(dy * a, b.shape()) : Tensor()};
@@ -50,32 +52,57 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
-    Tensor y = elementwise("divide", a, b, by_element(std::divides<>()));
+    const Op op("divide");
+    Tensor y = elementwise(a, b, by_element(std::divides<>()));
     // y = a/b:  da = dy/b,  db = −dy·y/b
-    return record_symmetric(
-        "divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
-            const Tensor &y = saved[0], &b = saved[1];
-            const Tensor da = dy / b;
-            return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
-        });
+    return record_symmetric(y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
+        const Tensor &y = saved[0], &b = saved[1];
+        const Tensor da = dy / b;
+        return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
+    });
 }
 
 Tensor operator-(const Tensor& x) {
+    const Op op("negative");
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
     const DType type = computed_in(x.dtype());
-    Tensor y = visit_wrapping(
-        type, [&]<class T>(T) { return formula<T, T>("negative", type, std::negate<>(), widened(x)); });
-    return record_symmetric("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
+    Tensor y =
+        visit_wrapping(type, [&]<class T>(T) { return formula<T, T>(type, std::negate<>(), widened(x)); });
+    return record_symmetric(y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
-Tensor operator+(const Tensor& a, double b) { return a + scalar_operand(a, "add", b); }
-Tensor operator-(const Tensor& a, double b) { return a - scalar_operand(a, "subtract", b); }
-Tensor operator*(const Tensor& a, double b) { return a * scalar_operand(a, "multiply", b); }
-Tensor operator/(const Tensor& a, double b) { return a / scalar_operand(a, "divide", b); }
-Tensor operator+(double a, const Tensor& b) { return scalar_operand(b, "add", a) + b; }
-Tensor operator-(double a, const Tensor& b) { return scalar_operand(b, "subtract", a) - b; }
-Tensor operator*(double a, const Tensor& b) { return scalar_operand(b, "multiply", a) * b; }
-Tensor operator/(double a, const Tensor& b) { return scalar_operand(b, "divide", a) / b; }
+Tensor operator+(const Tensor& a, double b) {
+    const Op op("add", Op::of_others);
+    return a + scalar_operand(a, b);
+}
+Tensor operator-(const Tensor& a, double b) {
+    const Op op("subtract", Op::of_others);
+    return a - scalar_operand(a, b);
+}
+Tensor operator*(const Tensor& a, double b) {
+    const Op op("multiply", Op::of_others);
+    return a * scalar_operand(a, b);
+}
+Tensor operator/(const Tensor& a, double b) {
+    const Op op("divide", Op::of_others);
+    return a / scalar_operand(a, b);
+}
+Tensor operator+(double a, const Tensor& b) {
+    const Op op("add", Op::of_others);
+    return scalar_operand(b, a) + b;
+}
+Tensor operator-(double a, const Tensor& b) {
+    const Op op("subtract", Op::of_others);
+    return scalar_operand(b, a) - b;
+}
+Tensor operator*(double a, const Tensor& b) {
+    const Op op("multiply", Op::of_others);
+    return scalar_operand(b, a) * b;
+}
+Tensor operator/(double a, const Tensor& b) {
+    const Op op("divide", Op::of_others);
+    return scalar_operand(b, a) / b;
+}
 
 namespace {
 
@@ -94,31 +121,33 @@ Tensor power(const Tensor& x, const Tensor& p) {
             throw ValueError(
                 "pow: int64 has no fractions for a negative exponent; convert the base with to(float64)");
         return formula<std::int64_t, std::int64_t, std::int64_t>(
-            "pow", int64, by_element([](const auto& x, const auto& p) {
+            int64, by_element([](const auto& x, const auto& p) {
                 return xt::make_lambda_xfunction(whole_power, x, p);
             }),
             x, p);
     }
-    return elementwise("pow", x, p, by_element([](const auto& x, const auto& p) { return xt::pow(x, p); }));
+    return elementwise(x, p, by_element([](const auto& x, const auto& p) { return xt::pow(x, p); }));
 }
 
 }  // namespace
 
 Tensor pow(const Tensor& x, double p) {
-    Tensor y = power(x, scalar_operand(x, "pow", p));
+    const Op op("pow");
+    Tensor y = power(x, scalar_operand(x, p));
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 even at x = 0
-    return record_symmetric("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{p == 0 ? zeros_like(x) : dy * (p * pow(x, p - 1))};
     });
 }
 
 Tensor pow(const Tensor& x, const Tensor& p) {
+    const Op op("pow");
     if (!are_one_type(x, p))
-        return in_one_type("pow", x, p, [](const Tensor& x, const Tensor& p) { return pow(x, p); });
+        return in_one_type(x, p, [](const Tensor& x, const Tensor& p) { return pow(x, p); });
     Tensor y = power(x, p);
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹,  dp = dy·y·ln x, where 0·ln 0 is taken as 0
-    return record_symmetric("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs_input_grad(0)) {
@@ -146,15 +175,13 @@ namespace {
 // y = better(a, b) ? a : b; where an operand is NaN, so is y. Where a and b are equal, each gets half of dy;
 // beside NaN, where neither is the better, each gets all of it, as in PyTorch.
 template <class Better>
-Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
+Tensor choice(const Tensor& a, const Tensor& b, const Better& better) {
     if (!are_one_type(a, b))
-        return in_one_type(operation, a, b,
-                           [&](const Tensor& x, const Tensor& y) { return choice(operation, x, y, better); });
+        return in_one_type(a, b, [&](const Tensor& x, const Tensor& y) { return choice(x, y, better); });
     if (a.dtype() == int64) return where(better(a, b), a, b);
-    Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
-        return xt::where(better(a, b) || xt::isnan(a), a, b);
-    });
-    return record_symmetric(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
+    Tensor y = elementwise(
+        a, b, [&](const auto& a, const auto& b) { return xt::where(better(a, b) || xt::isnan(a), a, b); });
+    return record_symmetric(y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         const Tensor shared = where(a == b, dy * 0.5, dy);
         return Grads{sum_to(masked_fill(shared, better(b, a), 0), a.shape()),
@@ -164,23 +191,27 @@ Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Bet
 
 }  // namespace
 
-Tensor maximum(const Tensor& a, const Tensor& b) { return choice("maximum", a, b, std::greater<>()); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b, std::less<>()); }
+Tensor maximum(const Tensor& a, const Tensor& b) {
+    const Op op("maximum");
+    return choice(a, b, std::greater<>());
+}
+Tensor minimum(const Tensor& a, const Tensor& b) {
+    const Op op("minimum");
+    return choice(a, b, std::less<>());
+}
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-    const Op here("where");
-    check_dtype("where", "the condition", condition, boolean);
+    const Op op("where");
+    check_dtype("the condition", condition, boolean);
     if (a.dtype() != b.dtype())
-        return in_one_type("where", a, b,
-                           [&](const Tensor& x, const Tensor& y) { return where(condition, x, y); });
-    const Shape of_values = broadcast_shapes(a.shape(), b.shape(), "where");
-    const Tensor y = empty(broadcast_shapes(condition.shape(), of_values, "where"), a.dtype());
+        return in_one_type(a, b, [&](const Tensor& x, const Tensor& y) { return where(condition, x, y); });
+    const Shape of_values = broadcast_shapes(a.shape(), b.shape());
+    const Tensor y = empty(broadcast_shapes(condition.shape(), of_values), a.dtype());
     const auto as_y = [&](const Tensor& x) { return broadcast_view(x.array(), y.shape()); };
     kernels::active().where(y.array(), as_y(condition), as_y(a), as_y(b));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
     return record_symmetric(
-        "where", y, {a, b}, {condition},
-        [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+        y, {a, b}, {condition}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
             const Tensor zero = scalar_like(dy, 0);
             return Grads{saved.needs_input_grad(0) ? sum_to(where(saved[0], dy, zero), sa) : Tensor(),
                          saved.needs_input_grad(1) ? sum_to(where(saved[0], zero, dy), sb) : Tensor()};
@@ -188,21 +219,30 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
-    check_dtype("masked_fill", "the mask", mask, boolean);
-    if (broadcast_shapes(x.shape(), mask.shape(), "masked_fill") != x.shape())
+    const Op op("masked_fill", Op::of_others);
+    check_dtype("the mask", mask, boolean);
+    if (broadcast_shapes(x.shape(), mask.shape()) != x.shape())
         throw ShapeError("masked_fill: a mask of shape ", mask.shape(), " does not broadcast to x, ", x.shape(),
                          "; only the mask is stretched");
-    return where(mask, scalar_like(x, value, "masked_fill"), x);
+    return where(mask, scalar_like(x, value), x);
 }
 
 Tensor where(const Tensor& condition, double a, const Tensor& b) {
-    return where(condition, scalar_like(b, a, "where"), b);
+    const Op op("where", Op::of_others);
+    return where(condition, scalar_like(b, a), b);
 }
 Tensor where(const Tensor& condition, const Tensor& a, double b) {
-    return where(condition, a, scalar_like(a, b, "where"));
+    const Op op("where", Op::of_others);
+    return where(condition, a, scalar_like(a, b));
 }
 Tensor where(const Tensor& condition, double a, double b) { return where(condition, a, full({}, b)); }
-Tensor maximum(const Tensor& a, double b) { return maximum(a, scalar_beside(a, b, "maximum")); }
-Tensor minimum(const Tensor& a, double b) { return minimum(a, scalar_beside(a, b, "minimum")); }
+Tensor maximum(const Tensor& a, double b) {
+    const Op op("maximum", Op::of_others);
+    return maximum(a, scalar_beside(a, b));
+}
+Tensor minimum(const Tensor& a, double b) {
+    const Op op("minimum", Op::of_others);
+    return minimum(a, scalar_beside(a, b));
+}
 
 }  // namespace weft

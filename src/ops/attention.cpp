@@ -6,7 +6,7 @@
 
 #include "kernels/interface.h"
 #include "ops/masked_matmul.h"
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 
 namespace weft {
 
@@ -31,8 +31,8 @@ Tensor with_rank_4(const Tensor& x) {
 }
 
 Qkv values_of(const Heads& heads) {
+    const Op op("q, k and v");
     const NoGrad off;
-    const Op here("q, k and v");
     return heads.qkv();
 }
 
@@ -44,9 +44,10 @@ Heads as_heads(const std::vector<Tensor>& tensors, std::size_t n, PackedHeads pa
 }
 
 void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
-    check_floating(caller, q);
-    check_same_dtype(caller, q, k);
-    check_same_dtype(caller, q, v);
+    const Op op(caller, Op::of_others);
+    check_floating(q);
+    check_same_dtype(q, k);
+    check_same_dtype(q, v);
     const auto refuse = [&](const std::string& why) {
         throw ShapeError(caller, ": q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(), ": ", why);
     };
@@ -78,7 +79,8 @@ AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qk
         throw ValueError(caller, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
     if (o.rng == nullptr) o.rng = &default_rng();
     if (!o.bias.defined()) return o;
-    check_same_dtype(caller, qkv[0], o.bias);
+    const Op op(caller, Op::of_others);
+    check_same_dtype(qkv[0], o.bias);
     if (broadcast_shapes(o.bias.shape(), scores, caller) != scores)
         throw ShapeError(caller, ": a bias of shape ", o.bias.shape(), " does not broadcast to the scores, ",
                          scores);

@@ -8,32 +8,37 @@
 #include "tensor/array.h"
 #include "weft/autograd/fused.h"
 #include "weft/autograd/grad_mode.h"
-#include "weft/autograd/observer.h"
 #include "weft/autograd/record.h"
+#include "weft/base/observer.h"
 #include "weft/ops.h"
 
 namespace weft {
 
-inline void check_floating(const char* operation, const Tensor& x) {
-    check_computes(operation, x.dtype());
+// What is refused here, as everywhere in this room, has the name of the operation that runs.
+inline int normalize_axis(int axis, int rank) { return normalize_axis(axis, rank, Op::name()); }
+inline Shape broadcast_shapes(const Shape& a, const Shape& b) { return broadcast_shapes(a, b, Op::name()); }
+inline void check_computes(DType dtype) { check_computes(Op::name(), dtype); }
+
+inline void check_floating(const Tensor& x) {
+    check_computes(x.dtype());
     if (!takes_gradient(x.dtype()))
-        throw DTypeError(operation, ": takes float32 or float64, not ", name(x.dtype()),
+        throw DTypeError(Op::name(), ": takes float32 or float64, not ", name(x.dtype()),
                          "; convert it with to()");
 }
 
-inline void check_arithmetic(const char* operation, const Tensor& x) {
+inline void check_arithmetic(const Tensor& x) {
     if (x.dtype() == boolean)
-        throw DTypeError(operation, ": bool has no arithmetic; use && || !, or convert with to()");
+        throw DTypeError(Op::name(), ": bool has no arithmetic; use && || !, or convert with to()");
 }
 
-inline void check_dtype(const char* operation, const char* what, const Tensor& x, DType wanted) {
+inline void check_dtype(const char* what, const Tensor& x, DType wanted) {
     if (x.dtype() != wanted)
-        throw DTypeError(operation, ": ", what, " must be ", name(wanted), ", not ", name(x.dtype()),
+        throw DTypeError(Op::name(), ": ", what, " must be ", name(wanted), ", not ", name(x.dtype()),
                          "; convert it with to()");
 }
 
-inline void check_same_dtype(const char* operation, const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype()) throw_unmixable(operation, a, b);
+inline void check_same_dtype(const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype()) throw_unmixable(Op::name(), a, b);
 }
 
 // x itself, or in float32 if its type only stores.
@@ -49,11 +54,11 @@ inline bool are_one_type(const Tensor& a, const Tensor& b) {
 
 // f(a, b) of operands in one type: that of one of them, or float32 for those that only store.
 template <class F>
-Tensor in_one_type(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+Tensor in_one_type(const Tensor& a, const Tensor& b, const F& f) {
     for (const DType type : {computed_in(a.dtype()), computed_in(b.dtype())})
         if (promotes(a.dtype(), type) && promotes(b.dtype(), type))
-            return f(promoted(operation, a, type), promoted(operation, b, type));
-    throw_unmixable(operation, a, b);
+            return f(promoted(Op::name(), a, type), promoted(Op::name(), b, type));
+    throw_unmixable(Op::name(), a, b);
 }
 
 // Element i of a contiguous array, which << prints.
@@ -67,9 +72,15 @@ Tensor product_rule(const Product& product, const Saved& saved, const Grads& dx)
     return !da_b.defined() ? a_db : !a_db.defined() ? da_b : da_b + a_db;
 }
 
-// For the catch block of an operation composed of others: throws what was caught, with the operation's name in
-// place of that of the operation within.
-[[noreturn]] void rethrow_as(const char* operation);
+// As record, under the name of the operation that runs.
+inline Tensor record(Tensor y, const std::vector<Tensor>& inputs, const std::vector<Tensor>& save_for_backward,
+                     Vjp vjp, Jvp jvp = nullptr) {
+    return record(Op::name(), std::move(y), inputs, save_for_backward, std::move(vjp), std::move(jvp));
+}
+inline Tensor record_symmetric(Tensor y, const std::vector<Tensor>& inputs,
+                               const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    return record_symmetric(Op::name(), std::move(y), inputs, save_for_backward, std::move(vjp));
+}
 
 // A mean over axes, which have size 1, and what remains of x without it.
 struct Centred {
@@ -84,15 +95,15 @@ inline std::string valid_indices(std::int64_t n) {
 
 // A scalar of x's type, for arithmetic with plain numbers. DTypeError, naming `operation`, unless the type
 // holds the number exactly.
-inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
-    check_representable(operation, value, x.dtype());
+inline Tensor scalar_like(const Tensor& x, double value) {
+    check_representable(Op::name(), value, x.dtype());
     return full({}, value, x.dtype());
 }
 
 // The same for arithmetic with x, in the type in which that is.
-inline Tensor scalar_beside(const Tensor& x, double value, const char* operation = "full") {
+inline Tensor scalar_beside(const Tensor& x, double value) {
     const DType type = computed_in(x.dtype());
-    check_representable(operation, value, type);
+    check_representable(Op::name(), value, type);
     return full({}, value, type);
 }
 

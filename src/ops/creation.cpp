@@ -174,10 +174,9 @@ Tensor from_blob(void* data, const Shape& shape, DType dtype) {
     return from_blob(data, shape, contiguous_strides(shape), {}, dtype);
 }
 
-Tensor full_like(const Tensor& x, double value) try {
+Tensor full_like(const Tensor& x, double value) {
+    const Op op("full_like", Op::of_others);
     return full(x.shape(), value, x.dtype());
-} catch (const Error&) {
-    rethrow_as("full_like");
 }
 
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype) {

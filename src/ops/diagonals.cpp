@@ -13,7 +13,8 @@ constexpr std::int64_t beyond = INT32_MAX;  // any diagonal
 
 }  // namespace
 
-Tensor diag(const Tensor& x, std::int64_t offset) try {
+Tensor diag(const Tensor& x, std::int64_t offset) {
+    const Op op("diag", Op::of_others);
     if (x.rank() != 1 && x.rank() != 2)
         throw ShapeError("diag: a tensor of shape ", x.shape(), "; it must be (n,) or (m, n)");
     if (x.rank() == 2) return diagonal(x, offset);
@@ -22,13 +23,12 @@ Tensor diag(const Tensor& x, std::int64_t offset) try {
     const std::int64_t n = x.numel(), size = n + down + right;
     const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
     return pad(scatter_add({n, size}, 1, columns, x.unsqueeze(1)), {0, 0, down, right});
-} catch (const Error&) {
-    rethrow_as("diag");
 }
 
-Tensor diagonal(const Tensor& x, std::int64_t offset, int axis0, int axis1) try {
-    axis0 = normalize_axis(axis0, x.rank(), "diagonal");
-    axis1 = normalize_axis(axis1, x.rank(), "diagonal");
+Tensor diagonal(const Tensor& x, std::int64_t offset, int axis0, int axis1) {
+    const Op op("diagonal", Op::of_others);
+    axis0 = normalize_axis(axis0, x.rank());
+    axis1 = normalize_axis(axis1, x.rank());
     if (axis0 == axis1) throw IndexError("diagonal: axis ", axis0, " is named twice; name two axes");
     Shape axes;
     for (int axis = 0; axis < x.rank(); ++axis)
@@ -41,8 +41,6 @@ Tensor diagonal(const Tensor& x, std::int64_t offset, int axis0, int axis1) try 
     const std::int64_t n = std::max<std::int64_t>(0, std::min(x.size(axis0) - down, columns - right));
     const Tensor positions = arange(n) * integer(columns + 1) + integer(n == 0 ? 0 : down * columns + right);
     return index_select(flatten(x.permute(axes), -2, -1), x.rank() - 2, positions);
-} catch (const Error&) {
-    rethrow_as("diagonal");
 }
 
 Tensor trace(const Tensor& x) {

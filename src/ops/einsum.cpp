@@ -137,6 +137,7 @@ Symbols symbols_of(const std::string& formula) {
 }  // namespace
 
 Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
+    const Op op("einsum", Op::of_others);
     const Symbols symbols = symbols_of(formula);
     Symbols ellipsis;  // the axes of "..." in the result
     const Symbol dash_and_tip[] = {{'-'}, {'>'}};
@@ -160,9 +161,9 @@ Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
     std::map<Symbol, int> uses;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         terms[k].x = operands[k];
-        check_same_dtype("einsum", operands[0], operands[k]);
-        check_arithmetic("einsum", operands[k]);
-        check_computes("einsum", operands[k].dtype());
+        check_same_dtype(operands[0], operands[k]);
+        check_arithmetic(operands[k]);
+        check_computes(operands[k].dtype());
         auto& [x, axes] = terms[k];
         const bool has_dots = axes.has(dots);
         const int rest = x.rank() - static_cast<int>(axes.size()) + has_dots;

@@ -18,11 +18,9 @@ using Value = typename std::decay_t<X>::value_type;
 // f(operands…) as a tensor of `dtype`. Operands broadcast; their elements are read as X and written as Y.
 // (conditional_t<true, Tensor, X> is Tensor, once for each X.)
 template <class Y, class... X, class F>
-Tensor formula(const char* operation, DType dtype, const F& f,
-               const std::conditional_t<true, Tensor, X>&... operands) {
-    const Op here(operation);
+Tensor formula(DType dtype, const F& f, const std::conditional_t<true, Tensor, X>&... operands) {
     Shape shape;
-    ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
+    ((shape = broadcast_shapes(shape, operands.shape())), ...);
     Array y = make_array(shape, dtype);
     kernels::apply<Y, X...>(f, y, broadcast_view(operands.array(), shape)...);
     return Tensor(std::move(y));
@@ -30,32 +28,28 @@ Tensor formula(const char* operation, DType dtype, const F& f,
 
 // y = f(x). DTypeError unless x is floating.
 template <class F>
-Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
-    check_floating(operation, x);
-    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(operation, x.dtype(), f, x); });
+Tensor elementwise(const Tensor& x, const F& f) {
+    check_floating(x);
+    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(x.dtype(), f, x); });
 }
 
 // y = f(a, b) in the wider of their types. DTypeError unless it is floating.
 template <class F>
-Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+Tensor elementwise(const Tensor& a, const Tensor& b, const F& f) {
     if (!are_one_type(a, b))
-        return in_one_type(operation, a, b,
-                           [&](const Tensor& x, const Tensor& y) { return elementwise(operation, x, y, f); });
-    check_arithmetic(operation, a);
-    check_floating(operation, a);
-    return visit_floating(a.dtype(),
-                          [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });
+        return in_one_type(a, b, [&](const Tensor& x, const Tensor& y) { return elementwise(x, y, f); });
+    check_arithmetic(a);
+    check_floating(a);
+    return visit_floating(a.dtype(), [&]<class T>(T) { return formula<T, T, T>(a.dtype(), f, a, b); });
 }
 
 // y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on two of bool.
 template <class F>
-Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+Tensor arithmetic(const Tensor& a, const Tensor& b, const F& f) {
     if (!are_one_type(a, b))
-        return in_one_type(operation, a, b,
-                           [&](const Tensor& x, const Tensor& y) { return arithmetic(operation, x, y, f); });
-    check_arithmetic(operation, a);
-    return visit_wrapping(a.dtype(),
-                          [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });
+        return in_one_type(a, b, [&](const Tensor& x, const Tensor& y) { return arithmetic(x, y, f); });
+    check_arithmetic(a);
+    return visit_wrapping(a.dtype(), [&]<class T>(T) { return formula<T, T, T>(a.dtype(), f, a, b); });
 }
 
 }  // namespace weft

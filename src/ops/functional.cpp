@@ -32,7 +32,8 @@ void check_direction(const char* caller, const char* what, const List& list, con
         if (v[i].shape() != list[i].shape())
             throw ShapeError(caller, ": v has shape ", v[i].shape(), " for ", what, " ", i, " of ",
                              list[i].shape(), "; it must have the same");
-        check_same_dtype(caller, list[i], v[i]);
+        const Op op(caller, Op::of_others);
+        check_same_dtype(list[i], v[i]);
     }
 }
 

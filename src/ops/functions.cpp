@@ -16,237 +16,258 @@ namespace weft {
 namespace {
 
 // Records y, which is constant between its steps:  dx = 0
-Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
-    return record_symmetric(operation, y, {x}, {},
-                            [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+Tensor record_steps(const Tensor& y, const Tensor& x) {
+    return record_symmetric(y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
 
 }  // namespace
 
 Tensor exp(const Tensor& x) {
-    check_floating("exp", x);
-    const Op here("exp");
+    const Op op("exp");
+    check_floating(x);
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().exp(y.array(), x.array());
     // y = eˣ:  dx = dy·y
-    return record_symmetric("exp", y, {x}, {y},
+    return record_symmetric(y, {x}, {y},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
-    check_floating("log", x);
-    const Op here("log");
+    const Op op("log");
+    check_floating(x);
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().log(y.array(), x.array());
     // y = ln x:  dx = dy/x
-    return record_symmetric("log", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
 }
 
 Tensor sqrt(const Tensor& x) {
-    Tensor y = elementwise("sqrt", x, by_element([](const auto& x) { return xt::sqrt(x); }));
+    const Op op("sqrt");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::sqrt(x); }));
     // y = √x:  dx = dy/(2y)
-    return record_symmetric("sqrt", y, {x}, {y},
+    return record_symmetric(y, {x}, {y},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
 }
 
 Tensor tanh(const Tensor& x) {
-    Tensor y = elementwise("tanh", x, [](const auto& x) { return xt::tanh(x); });
+    const Op op("tanh");
+    Tensor y = elementwise(x, [](const auto& x) { return xt::tanh(x); });
     // y = tanh x:  dx = dy·(1 − y²)
-    return record_symmetric("tanh", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (1 - y * y)};
     });
 }
 
 Tensor sigmoid(const Tensor& x) {
-    check_floating("sigmoid", x);
-    const Op here("sigmoid");
+    const Op op("sigmoid");
+    check_floating(x);
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().sigmoid(y.array(), x.array());
     // y = σ(x):  dx = dy·y·(1 − y)
-    return record_symmetric("sigmoid", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (y * (1 - y))};
     });
 }
 
 Tensor relu(const Tensor& x) {
-    Tensor y = elementwise("relu", x, [](const auto& x) {
+    const Op op("relu");
+    Tensor y = elementwise(x, [](const auto& x) {
         using T = Value<decltype(x)>;
         return xt::where(x <= T(0), T(0), x);
     });
     // y = max(x, 0):  dx = dy where y > 0, else 0
-    return record_symmetric("relu", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         return Grads{masked_fill(dy, saved[0] <= 0, 0)};
     });
 }
 
 Tensor abs(const Tensor& x) {
+    const Op op("abs");
     if (x.dtype() == int64) return where(x < 0, -x, x);
-    Tensor y = elementwise("abs", x, [](const auto& x) { return xt::abs(x); });
+    Tensor y = elementwise(x, [](const auto& x) { return xt::abs(x); });
     // y = |x|:  dx = dy·sign(x)
-    return record_symmetric("abs", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * sign(saved[0])}; });
 }
 
 Tensor sign(const Tensor& x) {
-    Tensor y = elementwise("sign", x, [](const auto& x) {
+    const Op op("sign");
+    Tensor y = elementwise(x, [](const auto& x) {
         using T = Value<decltype(x)>;
         return xt::where(x > T(0), T(1), xt::where(x < T(0), T(-1), xt::abs(x) * T(0)));  // NaN stays NaN
     });
-    return record_steps("sign", y, x);
+    return record_steps(y, x);
 }
 
 Tensor sin(const Tensor& x) {
-    Tensor y = elementwise("sin", x, by_element([](const auto& x) { return xt::sin(x); }));
+    const Op op("sin");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::sin(x); }));
     // y = sin x:  dx = dy·cos x
-    return record_symmetric("sin", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * cos(saved[0])}; });
 }
 
 Tensor cos(const Tensor& x) {
-    Tensor y = elementwise("cos", x, by_element([](const auto& x) { return xt::cos(x); }));
+    const Op op("cos");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::cos(x); }));
     // y = cos x:  dx = −dy·sin x
-    return record_symmetric("cos", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{-(dy * sin(saved[0]))}; });
 }
 
 Tensor exp2(const Tensor& x) {
-    Tensor y = elementwise("exp2", x, by_element([](const auto& x) { return xt::exp2(x); }));
+    const Op op("exp2");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::exp2(x); }));
     // y = 2ˣ:  dx = dy·y·ln 2
-    return record_symmetric("exp2", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy * (saved[0] * std::numbers::ln2)};
     });
 }
 
 Tensor log2(const Tensor& x) {
-    Tensor y = elementwise("log2", x, by_element([](const auto& x) { return xt::log2(x); }));
+    const Op op("log2");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::log2(x); }));
     // y = log₂ x:  dx = dy/(x·ln 2)
-    return record_symmetric("log2", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy / (saved[0] * std::numbers::ln2)};
     });
 }
 
 Tensor log10(const Tensor& x) {
-    Tensor y = elementwise("log10", x, by_element([](const auto& x) { return xt::log10(x); }));
+    const Op op("log10");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::log10(x); }));
     // y = log₁₀ x:  dx = dy/(x·ln 10)
-    return record_symmetric("log10", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy / (saved[0] * std::numbers::ln10)};
     });
 }
 
 Tensor tan(const Tensor& x) {
-    Tensor y = elementwise("tan", x, by_element([](const auto& x) { return xt::tan(x); }));
+    const Op op("tan");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::tan(x); }));
     // y = tan x:  dx = dy·(1 + y²)
-    return record_symmetric("tan", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (1 + y * y)};
     });
 }
 
 Tensor sinh(const Tensor& x) {
-    Tensor y = elementwise("sinh", x, by_element([](const auto& x) { return xt::sinh(x); }));
+    const Op op("sinh");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::sinh(x); }));
     // y = sinh x:  dx = dy·cosh x
-    return record_symmetric("sinh", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * cosh(saved[0])}; });
 }
 
 Tensor cosh(const Tensor& x) {
-    Tensor y = elementwise("cosh", x, by_element([](const auto& x) { return xt::cosh(x); }));
+    const Op op("cosh");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::cosh(x); }));
     // y = cosh x:  dx = dy·sinh x
-    return record_symmetric("cosh", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * sinh(saved[0])}; });
 }
 
 Tensor erf(const Tensor& x) {
-    Tensor y = elementwise("erf", x, by_element([](const auto& x) { return xt::erf(x); }));
+    const Op op("erf");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::erf(x); }));
     // y = erf x:  dx = dy·2/√π·e^(−x²)
-    return record_symmetric("erf", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{dy * (2 * std::numbers::inv_sqrtpi * exp(-(x * x)))};
     });
 }
 
 Tensor log1p(const Tensor& x) {
-    Tensor y = elementwise("log1p", x, by_element([](const auto& x) { return xt::log1p(x); }));
+    const Op op("log1p");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::log1p(x); }));
     // y = ln(1 + x):  dx = dy/(1 + x)
-    return record_symmetric("log1p", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy / (1 + saved[0])}; });
 }
 
 Tensor expm1(const Tensor& x) {
-    Tensor y = elementwise("expm1", x, by_element([](const auto& x) { return xt::expm1(x); }));
+    const Op op("expm1");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::expm1(x); }));
     // y = eˣ − 1:  dx = dy·eˣ, and not dy·(y + 1), which is 0 where y rounds to −1
-    return record_symmetric("expm1", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
 }
 
 Tensor floor(const Tensor& x) {
-    Tensor y = elementwise("floor", x, by_element([](const auto& x) { return xt::floor(x); }));
-    return record_steps("floor", y, x);
+    const Op op("floor");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::floor(x); }));
+    return record_steps(y, x);
 }
 
 Tensor round(const Tensor& x) {
-    Tensor y = elementwise("round", x, by_element([](const auto& x) { return xt::nearbyint(x); }));
-    return record_steps("round", y, x);
+    const Op op("round");
+    Tensor y = elementwise(x, by_element([](const auto& x) { return xt::nearbyint(x); }));
+    return record_steps(y, x);
 }
 
 Tensor clamp(const Tensor& x, std::optional<double> lowest, std::optional<double> highest) {
-    check_floating("clamp", x);
+    const Op op("clamp");
+    check_floating(x);
     if (!lowest && !highest) throw ValueError("clamp: no bound; give a lower one, an upper one, or both");
     const double low = lowest.value_or(-INFINITY), high = highest.value_or(INFINITY);
     if (!(low <= high))
         throw ValueError("clamp: low ", low, " is above high ", high, ", or one of them is NaN");
-    Tensor y = elementwise("clamp", x, [low, high](const auto& x) {
+    Tensor y = elementwise(x, [low, high](const auto& x) {
         using T = Value<decltype(x)>;
         return xt::where(x < T(low), T(low), xt::where(x > T(high), T(high), x));
     });
     // y = min(max(x, low), high):  dx = dy where low ≤ x ≤ high, else 0
-    return record_symmetric("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{where(x >= low && x <= high, dy, scalar_like(dy, 0))};
     });
 }
 
 Tensor rsqrt(const Tensor& x) {
-    check_floating("rsqrt", x);
+    const Op op("rsqrt", Op::of_others);
+    check_floating(x);
     return 1 / sqrt(x);
 }
 
 Tensor silu(const Tensor& x) {
-    check_floating("silu", x);
+    const Op op("silu", Op::of_others);
+    check_floating(x);
     return x * sigmoid(x);
 }
 
 Tensor softplus(const Tensor& x) {
-    const Op here("softplus");
-    check_floating("softplus", x);
+    const Op op("softplus");
+    check_floating(x);
     const Tensor v = x.detach();
     const Tensor y = relu(v) + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ):  dx = dy·σ(x)
-    return record_symmetric("softplus", y, {x}, {x},
+    return record_symmetric(y, {x}, {x},
                             [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
 }
 
 Tensor logsigmoid(const Tensor& x) {
-    const Op here("logsigmoid");
-    check_floating("logsigmoid", x);
+    const Op op("logsigmoid");
+    check_floating(x);
     const Tensor v = x.detach();
     const Tensor y = minimum(v, 0) - log1p(exp(-abs(v)));
     // y = ln σ(x):  dx = dy·(1 − σ(x)) = dy·σ(−x)
-    return record_symmetric("logsigmoid", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
-        return Grads{dy * sigmoid(-saved[0])};
-    });
+    return record_symmetric(
+        y, {x}, {x}, [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(-saved[0])}; });
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
-    check_floating("leaky_relu", x);
+    const Op op("leaky_relu", Op::of_others);
+    check_floating(x);
     return where(x > 0, x, x * negative_slope);
 }
 
 Tensor elu(const Tensor& x, double alpha) {
-    check_floating("elu", x);
+    const Op op("elu", Op::of_others);
+    check_floating(x);
     const Tensor is_positive = x > 0;
     return where(is_positive, x, alpha * expm1(masked_fill(x, is_positive, 0)));
 }

@@ -18,14 +18,16 @@ Tensor gelu_reference(const Tensor& x, Gelu kind) {
 
 // y = x·Φ(x):  dx = dy · (Φ(x) + x·φ(x))
 Tensor gelu_exact(const Tensor& x) {
-    return elementwise("gelu", x, by_element([](const auto& x) {
+    const Op op("gelu");
+    return elementwise(x, by_element([](const auto& x) {
                            using T = Value<decltype(x)>;
                            return x * T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2)));
                        }));
 }
 Tensor gelu_exact_backward(const Tensor& x, const Tensor& dy) {
+    const Op op("gelu");
     return elementwise(
-        "gelu", x, dy, by_element([](const auto& x, const auto& dy) {
+        x, dy, by_element([](const auto& x, const auto& dy) {
             using T = Value<decltype(x)>;
             return dy * (T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2))) +
                          x * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * xt::exp(T(-0.5) * x * x));
@@ -35,7 +37,8 @@ Tensor gelu_exact_backward(const Tensor& x, const Tensor& dy) {
 // y = x·g(x) with g = ½(1 + tanh u) = σ(2u), u = √(2/π)(x + 0.044715 x³), which needs one exponential instead
 // of a tanh (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2):  dx = dy · (g + x·g·(1 − g)·2u′)
 Tensor gelu_tanh(const Tensor& x) {
-    return elementwise("gelu", x, [](const auto& x) {
+    const Op op("gelu");
+    return elementwise(x, [](const auto& x) {
         using T = Value<decltype(x)>;
         return x * (T(1) / (T(1) + xt::exp(T(-kernels::gelu_factor) * (x + T(0.044715) * x * x * x))));
     });
@@ -49,7 +52,8 @@ Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
 }  // namespace
 
 Tensor gelu(const Tensor& x, Gelu kind) {
-    check_floating("gelu", x);
+    const Op op("gelu", Op::of_others);
+    check_floating(x);
     const bool is_exact = kind == Gelu::exact;
     return fused(
         "gelu", {x}, [kind](const std::vector<Tensor>& in) { return gelu_reference(in[0], kind); },

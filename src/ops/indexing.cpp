@@ -9,12 +9,12 @@ namespace weft {
 namespace {
 
 // The indices, contiguous and within 0 … n − 1: negative ones count from the end.
-Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) {
-    check_dtype(operation, "the indices", indices, int64);
+Tensor normalized(const Tensor& indices, std::int64_t n) {
+    check_dtype("the indices", indices, int64);
     const Array dense = kernels::contiguous(indices.array());
     const std::int64_t wrong = kernels::first_outside(dense, -n, n);
     if (wrong >= 0)
-        throw IndexError(operation, ": index ", element_of(dense, wrong), " at position ",
+        throw IndexError(Op::name(), ": index ", element_of(dense, wrong), " at position ",
                          format_index(wrong, indices.shape()), " is out of range for size ", n,
                          valid_indices(n));
     if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
@@ -23,97 +23,97 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
+    const Op op("index_add");
     const Tensor y = zeros(shape, x.dtype());
     kernels::active().index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
-    return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
+    return record(y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
         return Grads{index_select(dy, axis, saved[0])};
     });
 }
 
 // ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.
-void check_fits(const char* operation, const Shape& index, const Shape& x, int axis) {
+void check_fits(const Shape& index, const Shape& x, int axis) {
     bool fits = index.rank() == x.rank();
     for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
     if (!fits)
-        throw ShapeError(operation, ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
+        throw ShapeError(Op::name(), ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
                          "; it needs the same rank, and sizes no larger on the other axes");
 }
 
 }  // namespace
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
-    const Op here("index_select");
-    axis = normalize_axis(axis, x.rank(), "index_select");
+    const Op op("index_select");
+    axis = normalize_axis(axis, x.rank());
     if (indices.rank() != 1)
         throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
-    const Tensor index = normalized("index_select", indices, x.size(axis));
+    const Tensor index = normalized(indices, x.size(axis));
     Shape shape = x.shape();
     shape[axis] = index.numel();
     Array y = make_array(shape, x.dtype());
     kernels::active().index_select(y, kernels::contiguous(x.array()), axis, index.array());
-    return record("index_select", Tensor(std::move(y)), {x}, {index},
+    return record(Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{index_add(shape, axis, saved[0], dy)};
                   });
 }
 
 Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
-    const Op here("gather");
-    axis = normalize_axis(axis, x.rank(), "gather");
-    check_fits("gather", indices.shape(), x.shape(), axis);
-    const Tensor index = normalized("gather", indices, x.size(axis));
+    const Op op("gather");
+    axis = normalize_axis(axis, x.rank());
+    check_fits(indices.shape(), x.shape(), axis);
+    const Tensor index = normalized(indices, x.size(axis));
     Array y = make_array(index.shape(), x.dtype());
     kernels::active().gather(y, kernels::contiguous(x.array()), axis, index.array());
-    return record("gather", Tensor(std::move(y)), {x}, {index},
+    return record(Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{scatter_add(shape, axis, saved[0], dy)};
                   });
 }
 
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& source) {
-    const Op here("scatter_add");
-    axis = normalize_axis(axis, shape.rank(), "scatter_add");
+    const Op op("scatter_add");
+    axis = normalize_axis(axis, shape.rank());
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
-    check_computes("scatter_add", source.dtype());
-    check_fits("scatter_add", indices.shape(), shape, axis);
+    check_computes(source.dtype());
+    check_fits(indices.shape(), shape, axis);
     if (indices.shape() != source.shape())
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
                          source.shape(), "; they must be equal");
-    const Tensor index = normalized("scatter_add", indices, shape[axis]);
+    const Tensor index = normalized(indices, shape[axis]);
     Array y = kernels::filled(shape, 0, source.dtype(), "scatter_add");
     kernels::active().scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
-    return record("scatter_add", Tensor(std::move(y)), {source}, {index},
+    return record(Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
 }
 
-Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& source) try {
+Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& source) {
+    const Op op("scatter", Op::of_others);
     // Each element of y is one of x or of source: the numbers of their positions are scattered first.
-    axis = normalize_axis(axis, x.rank(), "scatter");
-    check_fits("scatter", indices.shape(), x.shape(), axis);
+    axis = normalize_axis(axis, x.rank());
+    check_fits(indices.shape(), x.shape(), axis);
     if (indices.shape() != source.shape())
         throw ShapeError("scatter: an index of shape ", indices.shape(), " for a source of ", source.shape(),
                          "; they must be equal");
-    const Tensor index = normalized("scatter", indices, x.size(axis));
+    const Tensor index = normalized(indices, x.size(axis));
     const std::int64_t n = x.numel();
     std::vector<std::int64_t> from = arange(n).to_vector<std::int64_t>();
     std::int64_t number = n;
     for (const std::int64_t at : gather(arange(n).reshape(x.shape()), axis, index).to_vector<std::int64_t>())
         from[static_cast<std::size_t>(at)] = number++;
     return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from_vector(from)).reshape(x.shape());
-} catch (const Error&) {
-    rethrow_as("scatter");
 }
 
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) try {
+Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
+    const Op op("scatter", Op::of_others);
     return scatter(x, axis, index, full(index.shape(), value, x.dtype()));
-} catch (const Error&) {
-    rethrow_as("scatter");
 }
 
 Tensor embedding(const Tensor& table, const Tensor& ids) {
+    const Op op("embedding", Op::of_others);
     if (table.rank() != 2)
         throw ShapeError("embedding: a table of shape ", table.shape(), "; it must be (vocabulary, width)");
-    check_dtype("embedding", "the ids", ids, int64);
+    check_dtype("the ids", ids, int64);
     const std::int64_t V = table.size(0);
     const Array dense = kernels::contiguous(ids.array());
     const std::int64_t wrong = kernels::first_outside(dense, 0, V);
@@ -128,7 +128,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 }
 
 Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
-    check_dtype("one_hot", "the ids", ids, int64);
+    const Op op("one_hot", Op::of_others);
+    check_dtype("the ids", ids, int64);
     if (num_classes == -1)
         num_classes = ids.numel() == 0 ? 0 : (max(ids) + 1).to_vector<std::int64_t>()[0];  // wraps
     if (num_classes < 0)
@@ -156,8 +157,9 @@ Tensor nonzero(const Tensor& x) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-    check_dtype("masked_select", "the mask", mask, boolean);
-    const Shape shape = broadcast_shapes(x.shape(), mask.shape(), "masked_select");
+    const Op op("masked_select", Op::of_others);
+    check_dtype("the mask", mask, boolean);
+    const Shape shape = broadcast_shapes(x.shape(), mask.shape());
     const Tensor positions = nonzero(broadcast_to(mask, shape).reshape({-1})).squeeze(1);
     return index_select(broadcast_to(x, shape).reshape({-1}), 0, positions);
 }

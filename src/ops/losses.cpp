@@ -10,26 +10,25 @@ namespace weft {
 
 namespace {
 
-void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
-    check_same_dtype(operation, prediction, target);
+void check_same_shape(const Tensor& prediction, const Tensor& target) {
+    check_same_dtype(prediction, target);
     if (prediction.shape() != target.shape())
-        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
+        throw ShapeError(Op::name(), ": prediction ", prediction.shape(), " and target ", target.shape(),
                          " must have one shape; reshape one of them");
 }
 
 // Refuses all but predictions (…, V) of V classes and targets (…), each of them a class or ignore_index. `what`
 // is what the operation calls the predictions.
-void check_classes(const char* operation, const char* what, const Tensor& x, const Tensor& targets,
-                   std::int64_t ignore_index) {
-    check_floating(operation, x);
-    check_dtype(operation, "the targets", targets, int64);
+void check_classes(const char* what, const Tensor& x, const Tensor& targets, std::int64_t ignore_index) {
+    check_floating(x);
+    check_dtype("the targets", targets, int64);
     Shape wanted = x.shape();
     if (wanted.rank() > 0) wanted.erase(-1);
     if (x.rank() == 0 || targets.shape() != wanted) {
         Shape second = x.shape();  // without axis 1, where PyTorch has the classes
         if (second.rank() > 2) second.erase(1);
         const bool is_second = second == targets.shape();
-        throw ShapeError(operation, ": ", what, " ", x.shape(), " and targets ", targets.shape(),
+        throw ShapeError(Op::name(), ": ", what, " ", x.shape(), " and targets ", targets.shape(),
                          " do not fit; ", what, " are (…, classes), targets (…)",
                          (is_second ? ": move the classes behind, with movedim(x, 1, -1)" : ""));
     }
@@ -37,7 +36,7 @@ void check_classes(const char* operation, const char* what, const Tensor& x, con
     const Array dense = kernels::contiguous(targets.array());
     const std::int64_t wrong = kernels::first_outside(dense, 0, V, ignore_index);
     if (wrong >= 0)
-        throw IndexError(operation, ": target ", element_of(dense, wrong), " at flat position ", wrong,
+        throw IndexError(Op::name(), ": target ", element_of(dense, wrong), " at flat position ", wrong,
                          " is outside the ", V, " classes (0 to ", V - 1, ", or ignore_index ", ignore_index,
                          ")");
 }
@@ -57,7 +56,8 @@ Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std:
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
-    check_classes("cross_entropy", "logits", logits, targets, ignore_index);
+    const Op op("cross_entropy", Op::of_others);
+    check_classes("logits", logits, targets, ignore_index);
     const std::int64_t V = logits.size(-1), R = targets.numel();
     const Tensor x = logits.reshape({R, V}), t = targets.reshape({R}).contiguous();
     // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
@@ -106,14 +106,13 @@ Tensor reduced(const Tensor& losses, const Tensor& weight, Reduction reduction) 
 struct Counted {
     Tensor index, weight, ignored;  // all (…)
 };
-Counted counted(const char* operation, const Tensor& log_p, const Tensor& targets, const Tensor& weight,
-                std::int64_t ignore_index) {
-    check_classes(operation, "predictions", log_p, targets, ignore_index);
+Counted counted(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index) {
+    check_classes("predictions", log_p, targets, ignore_index);
     const std::int64_t V = log_p.size(-1);
     if (weight.defined()) {
-        check_same_dtype(operation, log_p, weight);
+        check_same_dtype(log_p, weight);
         if (weight.shape() != Shape{V})
-            throw ShapeError(operation, ": class weights of shape ", weight.shape(), " for ", V,
+            throw ShapeError(Op::name(), ": class weights of shape ", weight.shape(), " for ", V,
                              " classes; they must be (", V, ",)");
     }
     const Tensor ignored = targets == integer(ignore_index);
@@ -131,7 +130,7 @@ Tensor of_nothing(const Tensor& x, Reduction reduction) {
 
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
 Tensor logistic_losses(const Tensor& x, const Tensor& t) {
-    const Op here("binary_cross_entropy_with_logits");
+    const Op op("binary_cross_entropy_with_logits");
     const Tensor v = x.detach(), is_infinite = isinf(v);
     Tensor y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
     if (any(is_infinite)) {  // ∞·(1 − t) or ∞·t, where ∞·0 is the loss 0 of a certain and right prediction
@@ -139,41 +138,42 @@ Tensor logistic_losses(const Tensor& x, const Tensor& t) {
         y = where(is_infinite, masked_fill(abs(v) * wrong, wrong == 0, 0), y);
     }
     // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
-    return record_symmetric(
-        "binary_cross_entropy_with_logits", y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &t = saved[1], is_negative = x < 0;
-            const Tensor small = sigmoid(where(is_negative, x, -x)),
-                         large = 1 - small;  // all digits, at any order
-            const Tensor p = where(is_negative, small, large),
-                         q = where(is_negative, large, small);  // σ(x), σ(−x)
-            return Grads{dy * ((1 - t) * p - t * q), saved.needs_input_grad(1) ? -(dy * x) : Tensor()};
-        });
+    return record_symmetric(y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &x = saved[0], &t = saved[1], is_negative = x < 0;
+        const Tensor small = sigmoid(where(is_negative, x, -x)),
+                     large = 1 - small;  // all digits, at any order
+        const Tensor p = where(is_negative, small, large), q = where(is_negative, large, small);  // σ(x), σ(−x)
+        return Grads{dy * ((1 - t) * p - t * q), saved.needs_input_grad(1) ? -(dy * x) : Tensor()};
+    });
 }
 
 }  // namespace
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
-    check_same_shape("mse_loss", prediction, target);
+    const Op op("mse_loss", Op::of_others);
+    check_same_shape(prediction, target);
     const Tensor difference = prediction - target;
     return reduced(difference * difference, reduction);
 }
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index,
                 Reduction reduction) {
-    const Counted c = counted("nll_loss", log_p, targets, weight, ignore_index);
+    const Op op("nll_loss", Op::of_others);
+    const Counted c = counted(log_p, targets, weight, ignore_index);
     if (log_p.numel() == 0) return of_nothing(log_p, reduction);
     const Tensor losses = -gather(log_p, -1, c.index.unsqueeze(-1)).squeeze(-1);
     return reduced(masked_fill(losses, c.ignored, 0) * c.weight, c.weight, reduction);  // filled, as below
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+    const Op op("cross_entropy", Op::of_others);
     const double smoothing = options.label_smoothing;
     const Reduction reduction = options.reduction;
     if (!(smoothing >= 0 && smoothing <= 1))
         throw ValueError("cross_entropy: label_smoothing is ", smoothing, "; use 0 to 1");
     if (!options.weight.defined() && smoothing == 0 && reduction == Reduction::mean)
         return cross_entropy(logits, targets, options.ignore_index);
-    const Counted c = counted("cross_entropy", logits, targets, options.weight, options.ignore_index);
+    const Counted c = counted(logits, targets, options.weight, options.ignore_index);
     if (logits.numel() == 0) return of_nothing(logits, reduction);
     const Tensor ignored = c.ignored.unsqueeze(-1);  // filled, because NaN · 0 is not 0
     const Tensor log_p = log_softmax(any(ignored) ? masked_fill(logits, ignored, 0) : logits, -1);
@@ -187,14 +187,16 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets, Reduction reduction) {
-    check_same_shape("binary_cross_entropy_with_logits", logits, targets);
-    check_floating("binary_cross_entropy_with_logits", logits);
+    const Op op("binary_cross_entropy_with_logits", Op::of_others);
+    check_same_shape(logits, targets);
+    check_floating(logits);
     return reduced(logistic_losses(logits, targets), reduction);
 }
 
 Tensor binary_cross_entropy(const Tensor& prediction, const Tensor& targets, Reduction reduction) {
-    check_same_shape("binary_cross_entropy", prediction, targets);
-    check_floating("binary_cross_entropy", prediction);
+    const Op op("binary_cross_entropy", Op::of_others);
+    check_same_shape(prediction, targets);
+    check_floating(prediction);
     if (const Tensor outside = nonzero(!(prediction >= 0 && prediction <= 1).reshape({-1}));
         outside.numel() > 0) {
         const std::int64_t wrong = outside.to_vector<std::int64_t>()[0];
@@ -211,15 +213,17 @@ Tensor binary_cross_entropy(const Tensor& prediction, const Tensor& targets, Red
 }
 
 Tensor kl_div(const Tensor& log_p, const Tensor& target, Reduction reduction, bool log_target) {
-    check_same_shape("kl_div", log_p, target);
-    check_floating("kl_div", log_p);
+    const Op op("kl_div", Op::of_others);
+    check_same_shape(log_p, target);
+    check_floating(log_p);
     const Tensor t = log_target ? exp(target) : target, is_zero = t == 0;
     const Tensor log_t = log_target ? target : log(masked_fill(t, is_zero, 1));
     return reduced(t * masked_fill(log_t - log_p, is_zero, 0), reduction);
 }
 
 Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
-    check_same_shape("l1_loss", prediction, target);
+    const Op op("l1_loss", Op::of_others);
+    check_same_shape(prediction, target);
     return reduced(abs(prediction - target), reduction);
 }
 
@@ -234,7 +238,8 @@ bool is_beyond(const Tensor& x, double threshold) {
 }  // namespace
 
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction) {
-    check_same_shape("huber_loss", prediction, target);
+    const Op op("huber_loss", Op::of_others);
+    check_same_shape(prediction, target);
     if (!(delta > 0)) throw ValueError("huber_loss: delta is ", delta, "; it must be above 0");
     if (is_beyond(prediction, delta))
         return huber_loss(prediction.to(float64), target.to(float64), delta, reduction).to(float32);
@@ -244,7 +249,8 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, 
 }
 
 Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, double beta, Reduction reduction) {
-    check_same_shape("smooth_l1_loss", prediction, target);
+    const Op op("smooth_l1_loss", Op::of_others);
+    check_same_shape(prediction, target);
     if (!(beta >= 0 && std::isfinite(beta)))
         throw ValueError("smooth_l1_loss: beta is ", beta, "; it must be finite, 0 or more");
     if (beta == 0) return l1_loss(prediction, target, reduction);

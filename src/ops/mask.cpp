@@ -10,10 +10,10 @@ const char* const meaning =
     "(T, S) for all, (B, T|1, S) per sample, or (B|1, H|1, T|1, S) per head; keys alone, (B, S), are "
     "Mask::keys";
 
-void check_mask(const char* operation, const Tensor& mask) {
-    check_dtype(operation, "the mask", mask, boolean);
+void check_mask(const Tensor& mask) {
+    check_dtype("the mask", mask, boolean);
     if (mask.rank() < 2 || mask.rank() > 4)
-        throw ShapeError(operation, ": a mask of shape ", mask.shape(), " has the wrong rank; use ", meaning);
+        throw ShapeError(Op::name(), ": a mask of shape ", mask.shape(), " has the wrong rank; use ", meaning);
 }
 
 // x with size 1 on the axes that expand() stretched.
@@ -37,9 +37,9 @@ Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
     return unexpanded(m);
 }
 
-void check_tokens(const char* operation, const Tensor& x) {
+void check_tokens(const Tensor& x) {
     if (x.rank() != 1 && x.rank() != 2)
-        throw ShapeError(operation, ": takes (B, S), or (S,) for all samples, not ", x.shape(),
+        throw ShapeError(Op::name(), ": takes (B, S), or (S,) for all samples, not ", x.shape(),
                          "; for pairs of a query and a key use Mask::blocked or Mask::allowed");
 }
 
@@ -79,28 +79,32 @@ Mask Mask::padding(const std::vector<std::int64_t>& lengths) {
 }
 
 Mask Mask::blocked(const Tensor& blocked) {
-    check_mask("Mask::blocked", blocked);
+    const Op op("Mask::blocked", Op::of_others);
+    check_mask(blocked);
     Mask mask;
     mask.parts_.push_back(blocked);
     return mask;
 }
 
 Mask Mask::allowed(const Tensor& allowed) {
-    check_mask("Mask::allowed", allowed);
+    const Op op("Mask::allowed", Op::of_others);
+    check_mask(allowed);
     return blocked((!unexpanded(allowed)).expand(allowed.shape()));
 }
 
 Mask Mask::keys(const Tensor& allowed) {
-    check_dtype("Mask::keys", "the mask", allowed, boolean);
-    check_tokens("Mask::keys", allowed);
+    const Op op("Mask::keys", Op::of_others);
+    check_dtype("the mask", allowed, boolean);
+    check_tokens(allowed);
     Mask mask;
     mask.keys_.push_back(!allowed);
     return mask;
 }
 
 Mask Mask::documents(const Tensor& ids) {
-    check_dtype("Mask::documents", "ids", ids, int64);
-    check_tokens("Mask::documents", ids);
+    const Op op("Mask::documents", Op::of_others);
+    check_dtype("ids", ids, int64);
+    check_tokens(ids);
     Mask mask;
     mask.documents_.push_back(ids.clone());
     return mask;

@@ -21,11 +21,11 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
 }  // namespace
 
 Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
-    const Op here("matmul");
+    const Op op("matmul");
     const Tensor y = values(a, b, blocked, pairs);
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
-        "matmul", y, {a, b}, {a, b, blocked, y},
+        y, {a, b}, {a, b, blocked, y},
         [pairs](const Saved& saved, const Tensor& dy) {
             const Tensor &a = saved[0], &b = saved[1];
             Tensor blocked = saved[2];

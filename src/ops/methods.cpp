@@ -1,17 +1,10 @@
-// Operations as methods of Tensor, x[tensor], and the names of composed operations in refusals.
+// Operations as methods of Tensor, and x[tensor].
 #include <algorithm>
 
 #include "autograd/node.h"
 #include "ops/common.h"
 
 namespace weft {
-
-void rethrow_as(const char* operation) try { throw; } catch (Error& error) {
-    const std::string what = error.what();
-    static_cast<std::runtime_error&>(error) =
-        std::runtime_error(operation + what.substr(std::min(what.find(": "), what.size())));
-    throw;
-}
 
 Tensor Tensor::sum(const Axes& axes, KeepDim keepdim) const { return weft::sum(*this, axes, keepdim); }
 Tensor Tensor::mean(const Axes& axes, KeepDim keepdim) const { return weft::mean(*this, axes, keepdim); }
@@ -53,17 +46,27 @@ Tensor::Iterator Tensor::begin() const {
 }
 Tensor::Iterator Tensor::end() const { return {this, rank() == 0 ? 0 : size(0)}; }
 
-Tensor& Tensor::operator+=(double number) { return add_(scalar_like(*this, number, "add_")); }
-Tensor& Tensor::operator-=(const Tensor& other) try { return add_(other, -1); } catch (const Error&) {
-    rethrow_as("subtract");
+Tensor& Tensor::operator+=(double number) {
+    const Op op("add_", Op::of_others);
+    return add_(scalar_like(*this, number));
+}
+Tensor& Tensor::operator-=(const Tensor& other) {
+    const Op op("subtract", Op::of_others);
+    return add_(other, -1);
 }
 Tensor& Tensor::operator/=(const Tensor& other) {
     check_in_place("divide", *this, &other);
     check_computes("divide", dtype());
     return copy_(*this / other);
 }
-Tensor& Tensor::operator/=(double number) { return *this /= scalar_like(*this, number, "divide"); }
-Tensor& Tensor::operator-=(double number) { return *this -= scalar_like(*this, number, "subtract"); }
+Tensor& Tensor::operator/=(double number) {
+    const Op op("divide", Op::of_others);
+    return *this /= scalar_like(*this, number);
+}
+Tensor& Tensor::operator-=(double number) {
+    const Op op("subtract", Op::of_others);
+    return *this -= scalar_like(*this, number);
+}
 
 Tensor Tensor::std(const Axes& axes, KeepDim keepdim, int correction) const {
     return weft::std(*this, axes, keepdim, correction);
@@ -82,7 +85,8 @@ ValuesIndices Tensor::topk(std::int64_t k, int axis, bool largest) const {
 }
 Tensor Tensor::flatten(int first, int last) const { return weft::flatten(*this, first, last); }
 
-Tensor Tensor::operator[](const Tensor& index) const try {
+Tensor Tensor::operator[](const Tensor& index) const {
+    const Op op("[]", Op::of_others);
     if (index.dtype() == boolean) {
         bool fits = index.rank() > 0 && index.rank() <= rank();
         for (int axis = 0; fits && axis < index.rank(); ++axis) fits = index.size(axis) == size(axis);
@@ -92,13 +96,11 @@ Tensor Tensor::operator[](const Tensor& index) const try {
         const Tensor positions = nonzero(index.reshape({-1})).squeeze(1);
         return index_select(weft::flatten(*this, 0, index.rank() - 1), 0, positions);
     }
-    check_dtype("[]", "the index", index, int64);
+    check_dtype("the index", index, int64);
     Tensor rows = index_select(*this, 0, index.reshape({-1}));  // (n, …)
     Shape shape = index.shape();
     for (int axis = 1; axis < rank(); ++axis) shape.push_back(size(axis));
     return rows.reshape(shape);
-} catch (const Error&) {
-    rethrow_as("[]");
 }
 
 }  // namespace weft

@@ -49,21 +49,21 @@ Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor&
     return bias.defined() ? y + bias : y;
 }
 
-void check_row(const char* operation, const char* what, const Tensor& x, const Tensor& row) {
+void check_row(const char* what, const Tensor& x, const Tensor& row) {
     if (!row.defined()) return;
-    check_same_dtype(operation, x, row);
+    check_same_dtype(x, row);
     if (row.shape() != Shape{x.size(-1)})
-        throw ShapeError(operation, ": x ", x.shape(), ", ", what, " ", row.shape(), ": the ", what,
+        throw ShapeError(Op::name(), ": x ", x.shape(), ", ", what, " ", row.shape(), ": the ", what,
                          " must be (", x.size(-1), ",), the size of the last axis");
 }
 
-void check_norm(const char* operation, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    check_floating(operation, x);
-    if (x.rank() == 0) throw ShapeError(operation, ": a scalar has no axis to normalise; x must be (…, C)");
+void check_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    check_floating(x);
+    if (x.rank() == 0) throw ShapeError(Op::name(), ": a scalar has no axis to normalise; x must be (…, C)");
     if (!(eps > 0))
-        throw ValueError(operation, ": eps = ", eps, "; it must be above 0, or a constant row divides by 0");
-    check_row(operation, "weight", x, weight);
-    check_row(operation, "bias", x, bias);
+        throw ValueError(Op::name(), ": eps = ", eps, "; it must be above 0, or a constant row divides by 0");
+    check_row("weight", x, weight);
+    check_row("bias", x, bias);
 }
 
 // Refuses running statistics that training cannot change, or whose change would be seen by what is computed.
@@ -90,7 +90,8 @@ Array row_or(const Tensor& row, double value, const Tensor& x) {
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    check_norm("layer_norm", x, weight, bias, eps);
+    const Op op("layer_norm", Op::of_others);
+    check_norm(x, weight, bias, eps);
     eps = at_least_normal(eps, x);
     return fused(
         "layer_norm", {x, weight, bias},
@@ -119,9 +120,10 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 // Its gradient is that of its reference.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
+    const Op op("rms_norm", Op::of_others);
     const double wanted = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
                                                             : std::numeric_limits<double>::epsilon());
-    check_norm("rms_norm", x, weight, {}, wanted);
+    check_norm(x, weight, {}, wanted);
     const double added = at_least_normal(wanted, x);
     return fused(
         "rms_norm", {x, weight},
@@ -138,12 +140,13 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps
 
 Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& weight, const Tensor& bias,
                   const BatchNormOptions& options) {
-    check_floating("batch_norm", x);
+    const Op op("batch_norm", Op::of_others);
+    check_floating(x);
     if (x.rank() < 2) throw ShapeError("batch_norm: a tensor of shape ", x.shape(), "; it must be (N, C, …)");
     const std::int64_t C = x.size(1);
     for (const Tensor& t : {running.mean, running.var, weight, bias}) {
         if (!t.defined()) continue;
-        check_same_dtype("batch_norm", x, t);
+        check_same_dtype(x, t);
         if (t.shape() != Shape{C})
             throw ShapeError("batch_norm: statistics, weight and bias must be (", C, ",), not ", t.shape());
     }

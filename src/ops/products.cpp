@@ -20,7 +20,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
         shape[-1] = n;
         return product(a.reshape({-1, k}), b).reshape(shape);
     }
-    const Op here("matmul");
+    const Op op("matmul");
     kernels::check_gemm_sizes("matmul", m, n, k);
     Shape batch_a = a.shape(), batch_b = b.shape();
     for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);
@@ -41,7 +41,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
                              broadcast_view(kernels::operand(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
-        "matmul", Tensor(std::move(y)), {a, b}, {a, b},
+        Tensor(std::move(y)), {a, b}, {a, b},
         [](const Saved& saved, const Tensor& dy) {
             const Tensor &a = saved[0], &b = saved[1];
             return Grads{
@@ -54,10 +54,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+    const Op op("matmul", Op::of_others);
     if (!are_one_type(a, b) && is_floating_point(a.dtype()) && is_floating_point(b.dtype()))
-        return in_one_type("matmul", a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
-    check_same_dtype("matmul", a, b);
-    check_floating("matmul", a);
+        return in_one_type(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
+    check_same_dtype(a, b);
+    check_floating(a);
     const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
     if (a.rank() == 0 || b.rank() == 0)
         throw ShapeError("matmul: a scalar has no rows or columns: ", shapes(), "; use * to scale");
@@ -81,13 +82,14 @@ Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bia
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-    check_floating("linear", x);
+    const Op op("linear", Op::of_others);
+    check_floating(x);
     const std::optional<CompactWeight> compact_weight = compact(weight);
-    if (!compact_weight) check_same_dtype("linear", x, weight);
+    if (!compact_weight) check_same_dtype(x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
         throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
-    if (bias.defined()) check_same_dtype("linear", x, bias);
+    if (bias.defined()) check_same_dtype(x, bias);
     const std::int64_t in = weight.size(1), out = weight.size(0);
     if (bias.defined() && bias.shape() != Shape{out})
         throw ShapeError("linear: ", sizes(), ", bias ", bias.shape(), ": the bias must be (", out, ",)");
@@ -128,21 +130,19 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         });
 }
 
-Tensor outer(const Tensor& a, const Tensor& b) try {
+Tensor outer(const Tensor& a, const Tensor& b) {
+    const Op op("outer", Op::of_others);
     if (a.rank() != 1 || b.rank() != 1)
         throw ShapeError("outer: tensors of shape ", a.shape(), " and ", b.shape(), "; both must be vectors");
     return a.unsqueeze(1) * b;
-} catch (const Error&) {
-    rethrow_as("outer");
 }
 
-Tensor dot(const Tensor& a, const Tensor& b) try {
+Tensor dot(const Tensor& a, const Tensor& b) {
+    const Op op("dot", Op::of_others);
     if (a.rank() != 1 || a.shape() != b.shape())
         throw ShapeError("dot: tensors of shape ", a.shape(), " and ", b.shape(),
                          "; both must be vectors of one length");
     return sum(a * b);
-} catch (const Error&) {
-    rethrow_as("dot");
 }
 
 namespace {
@@ -168,8 +168,8 @@ std::pair<Tensor, Shape> as_matrix(const Tensor& x, std::vector<int> names, bool
 
 }  // namespace
 
-Tensor tensordot(const Tensor& a, const Tensor& b,
-                 const std::pair<std::vector<int>, std::vector<int>>& axes) try {
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::pair<std::vector<int>, std::vector<int>>& axes) {
+    const Op op("tensordot", Op::of_others);
     const auto& [of_a, of_b] = axes;
     bool fits = of_a.size() == of_b.size();
     for (std::size_t i = 0; fits && i < of_a.size(); ++i) fits = a.size(of_a[i]) == b.size(of_b[i]);
@@ -180,8 +180,6 @@ Tensor tensordot(const Tensor& a, const Tensor& b,
     const auto [right, columns] = as_matrix(b, of_b, true);
     for (const std::int64_t size : columns) shape.push_back(size);
     return matmul(left, right).reshape(shape);
-} catch (const Error&) {
-    rethrow_as("tensordot");
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {

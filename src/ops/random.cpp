@@ -14,12 +14,12 @@ namespace weft {
 namespace {
 
 // The values of randn and rand; zeros while the generator skips initialisation.
-Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
+Tensor draw(const Shape& shape, Rng& rng, DType dtype,
             void (*fill)(const Array& out, std::uint64_t seed, std::uint64_t first)) {
     if (!takes_gradient(dtype))
-        throw DTypeError(operation, ": draws float32 or float64, not ", name(dtype),
+        throw DTypeError(Op::name(), ": draws float32 or float64, not ", name(dtype),
                          "; use randint for integers, or convert the result with to()");
-    Array x = make_array(shape, dtype, operation);
+    Array x = make_array(shape, dtype, Op::name());
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
     if (rng.skips_init())
         kernels::active().fill(x, 0);
@@ -31,11 +31,13 @@ Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
 }  // namespace
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
-    return draw("randn", shape, rng, dtype, kernels::active().fill_normal);
+    const Op op("randn", Op::of_others);
+    return draw(shape, rng, dtype, kernels::active().fill_normal);
 }
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
-    return draw("rand", shape, rng, dtype, kernels::active().fill_uniform);
+    const Op op("rand", Op::of_others);
+    return draw(shape, rng, dtype, kernels::active().fill_uniform);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
@@ -50,26 +52,25 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng
 Tensor dropout(const Tensor& x, double p, bool training) { return dropout(x, p, default_rng(), training); }
 
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
-    check_floating("dropout", x);
+    const Op op("dropout", Op::of_others);
+    check_floating(x);
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
     {
-        const Op here("draws of dropout");
+        const Op draws("draws of dropout");
         kernels::active().fill_dropout(keep_mask,
                                        {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
     }
     return x * Tensor(std::move(keep_mask));
 }
-Tensor randn_like(const Tensor& x, Rng& rng) try {
+Tensor randn_like(const Tensor& x, Rng& rng) {
+    const Op op("randn_like", Op::of_others);
     return randn(x.shape(), rng, x.dtype());
-} catch (const Error&) {
-    rethrow_as("randn_like");
 }
-Tensor rand_like(const Tensor& x, Rng& rng) try {
+Tensor rand_like(const Tensor& x, Rng& rng) {
+    const Op op("rand_like", Op::of_others);
     return rand(x.shape(), rng, x.dtype());
-} catch (const Error&) {
-    rethrow_as("rand_like");
 }
 
 Tensor randperm(std::int64_t n, Rng& rng) {
@@ -127,7 +128,8 @@ private:
 }  // namespace
 
 Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bool replacement) {
-    check_floating("multinomial", weights);
+    const Op op("multinomial", Op::of_others);
+    check_floating(weights);
     if (weights.rank() != 1 && weights.rank() != 2)
         throw ShapeError("multinomial: weights of shape ", weights.shape(), "; they must be (n,) or (rows, n)");
     if (num_samples < 1) throw ValueError("multinomial: ", num_samples, " samples; use 1 or more");

@@ -16,11 +16,11 @@ struct ReducedAxes {
     Shape kept, dropped;        // x's shape with reduced axes of size 1, and without them
     std::int64_t elements = 1;  // that each result is made from
 
-    ReducedAxes(const char* operation, const Tensor& x, const Axes& names)
+    ReducedAxes(const Tensor& x, const Axes& names)
         : axes(static_cast<std::size_t>(x.rank()), names.axes.empty()), kept(x.shape()) {
         for (int axis : names.axes) {
-            auto reduced = axes.begin() + normalize_axis(axis, x.rank(), operation);
-            if (*reduced) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
+            auto reduced = axes.begin() + normalize_axis(axis, x.rank(), Op::name());
+            if (*reduced) throw IndexError(Op::name(), ": axis ", axis, " is named twice; name each axis once");
             *reduced = true;
         }
         for (int i = 0; i < x.rank(); ++i)
@@ -34,64 +34,63 @@ struct ReducedAxes {
 
 // Σ over the marked axes, in a shape with as many elements.
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
+    const Op op("sum");
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
-    check_computes("sum", x.dtype());
-    const Op here("sum");
+    check_computes(x.dtype());
     Array y = kernels::active().sum(x.array(), axes);
     if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
     const Shape kept = y.shape;
     // y = Σx:  dx = dy, expanded
-    return record("sum", Tensor(view_of(y, shape, contiguous_strides(shape), y.offset)), {x}, {},
+    return record(Tensor(view_of(y, shape, contiguous_strides(shape), y.offset)), {x}, {},
                   [kept, shape = x.shape()](const Saved&, const Tensor& dy) {
                       return Grads{dy.reshape(kept).expand(shape)};
                   });
 }
 
-ValuesIndices min_max(const char* operation, const Tensor& x, int axis, KeepDim keepdim, bool largest) {
-    axis = normalize_axis(axis, x.rank(), operation);
-    if (x.dtype() == boolean) throw DTypeError(operation, ": bool has no order; convert it with to()");
-    check_computes(operation, x.dtype());
+ValuesIndices min_max(const Tensor& x, int axis, KeepDim keepdim, bool largest) {
+    axis = normalize_axis(axis, x.rank());
+    if (x.dtype() == boolean) throw DTypeError(Op::name(), ": bool has no order; convert it with to()");
+    check_computes(x.dtype());
     if (x.size(axis) == 0)
-        throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
+        throw ShapeError(Op::name(), ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
-    const kernels::MinMax found = [&] {
-        const Op here(operation);
-        return kernels::active().min_max(x.array(), axis, largest);
-    }();
+    const Op here(Op::name());
+    const kernels::MinMax found = kernels::active().min_max(x.array(), axis, largest);
     const Tensor indices(found.indices);
     // y = x at the index:  dx = dy there, else 0
-    const Tensor y = record(operation, Tensor(found.values), {x}, {indices},
+    const Tensor y = record(Tensor(found.values), {x}, {indices},
                             [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                                 return Grads{scatter_add(shape, axis, saved[0], dy)};
                             });
     return keepdim ? ValuesIndices{y, indices} : ValuesIndices{y.squeeze(axis), indices.squeeze(axis)};
 }
 
-Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
+Tensor min_max_of_all(const Tensor& x, bool largest) {
     if (x.numel() == 0)
-        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is empty; reduce one with elements");
-    return min_max(operation, x.reshape({-1}), 0, false, largest).values;
+        throw ShapeError(Op::name(), ": a tensor of shape ", x.shape(), " is empty; reduce one with elements");
+    return min_max(x.reshape({-1}), 0, false, largest).values;
 }
 
 Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
+    const Op op("cumsum");
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
-    check_computes("cumsum", x.dtype());
-    axis = normalize_axis(axis, x.rank(), "cumsum");
-    const Op here("cumsum");
+    check_computes(x.dtype());
+    axis = normalize_axis(axis, x.rank());
     Array y = make_array(x.shape(), x.dtype());
     kernels::active().cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
-    return record("cumsum", Tensor(std::move(y)), {x}, {},
+    return record(Tensor(std::move(y)), {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
 }
 
 // The largest finite element over the axes, which get size 1; 0 where there is none, or NaN; () for an x
 // without elements.
 Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
+    const Op op("max");
     if (x.numel() == 0) return scalar_like(x, 0);
     Tensor m = x;
     for (int axis = 0; axis < x.rank(); ++axis)
-        if (reduced[static_cast<std::size_t>(axis)]) m = min_max("max", m, axis, weft::keepdim, true).values;
+        if (reduced[static_cast<std::size_t>(axis)]) m = min_max(m, axis, weft::keepdim, true).values;
     constexpr double inf = std::numeric_limits<double>::infinity();
     if (any(m == inf)) return largest_finite(masked_fill(x, x == inf, -inf), reduced);
     return masked_fill(m, !isfinite(m), 0);
@@ -120,55 +119,59 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 
 }  // namespace
 
-Centred centred(const Tensor& x, const Axes& axes) { return centred_over(x, ReducedAxes("mean", x, axes)); }
+Centred centred(const Tensor& x, const Axes& axes) {
+    const Op op("mean", Op::of_others);
+    return centred_over(x, ReducedAxes(x, axes));
+}
 
 Tensor sum(const Tensor& x, const Axes& axes, KeepDim keepdim) {
+    const Op op("sum", Op::of_others);
     if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
-    const ReducedAxes r("sum", x, axes);
+    const ReducedAxes r(x, axes);
     return sum_over(x, r.axes, r.shape(keepdim));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, KeepDim keepdim) {
+    const Op op("mean", Op::of_others);
     if (x.dtype() == boolean) return mean(x.to(float32), axes, keepdim);
-    check_floating("mean", x);
-    const ReducedAxes r("mean", x, axes);
+    check_floating(x);
+    const ReducedAxes r(x, axes);
     return sum_over(x, r.axes, r.shape(keepdim)) / static_cast<double>(r.elements);
 }
 
 Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
-    check_floating("var", x);
-    const ReducedAxes r("var", x, axes);
-    const Op here("var");
+    const Op op("var");
+    check_floating(x);
+    const ReducedAxes r(x, axes);
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
     const Tensor c = centred_over(x.detach(), r).rest;
     const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
     // y = Σc²/(n − correction) with c = x − mean:  dx = dy·2c/(n − correction), because Σc = 0
-    return record("var", y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
+    return record(y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor c = is_grad_enabled() ? centred_over(saved[0], r).rest : saved[1];
         return Grads{c * (dy.reshape(r.kept) * (2 / divisor))};
     });
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
-    check_floating("logsumexp", x);
-    const ReducedAxes r("logsumexp", x, axes);
-    const Op here("logsumexp");
+    const Op op("logsumexp");
+    check_floating(x);
+    const ReducedAxes r(x, axes);
     const Tensor v = x.detach(), m = largest_finite(v, r.axes);
     const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); if every x is −inf, Σ is 0, and so is dx
-    return record("logsumexp", y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
+    return record(y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
         const Tensor e = exp(saved[0] - saved[1].detach());  // m cancels
         const Tensor total = sum_over(e, r.axes, r.kept);
         return Grads{e * (dy.reshape(r.kept) / masked_fill(total, total == 0, 1))};
     });
 }
 
-Tensor logaddexp(const Tensor& a, const Tensor& b) try {
+Tensor logaddexp(const Tensor& a, const Tensor& b) {
+    const Op op("logaddexp", Op::of_others);
     const Tensor is_larger = a >= b, high = where(is_larger, a, b), low = where(is_larger, b, a);
     return high + softplus(masked_fill(low - high, isinf(low) && low == high, 0));
-} catch (const Error&) {
-    rethrow_as("logaddexp");
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
@@ -183,29 +186,41 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     return sum_over(x, reduced, shape);
 }
 
-ValuesIndices max(const Tensor& x, int axis, KeepDim keepdim) { return min_max("max", x, axis, keepdim, true); }
-ValuesIndices min(const Tensor& x, int axis, KeepDim keepdim) {
-    return min_max("min", x, axis, keepdim, false);
+ValuesIndices max(const Tensor& x, int axis, KeepDim keepdim) {
+    const Op op("max");
+    return min_max(x, axis, keepdim, true);
 }
-Tensor max(const Tensor& x) { return min_max_of_all("max", x, true); }
-Tensor min(const Tensor& x) { return min_max_of_all("min", x, false); }
+ValuesIndices min(const Tensor& x, int axis, KeepDim keepdim) {
+    const Op op("min");
+    return min_max(x, axis, keepdim, false);
+}
+Tensor max(const Tensor& x) {
+    const Op op("max", Op::of_others);
+    return min_max_of_all(x, true);
+}
+Tensor min(const Tensor& x) {
+    const Op op("min", Op::of_others);
+    return min_max_of_all(x, false);
+}
 Tensor argmax(const Tensor& x, int axis, KeepDim keepdim) {
-    return min_max("argmax", x.detach(), axis, keepdim, true).indices;
+    const Op op("argmax");
+    return min_max(x.detach(), axis, keepdim, true).indices;
 }
 Tensor argmin(const Tensor& x, int axis, KeepDim keepdim) {
-    return min_max("argmin", x.detach(), axis, keepdim, false).indices;
+    const Op op("argmin");
+    return min_max(x.detach(), axis, keepdim, false).indices;
 }
 Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
 Tensor argmin(const Tensor& x) { return argmin(x.reshape({-1}), 0); }
 Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false); }
 
 Tensor softmax(const Tensor& x, int axis) {
-    check_floating("softmax", x);
-    axis = normalize_axis(axis, x.rank(), "softmax");
-    const Op here("softmax");
+    const Op op("softmax");
+    check_floating(x);
+    axis = normalize_axis(axis, x.rank());
     const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
-    return record_symmetric("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor no_gradient = rows_without_gradient(saved[0], dy, axis);
         const Tensor y = no_gradient.defined() ? masked_fill(saved[0], no_gradient, 0) : saved[0];
         return Grads{y * (dy - sum(y * dy, axis, weft::keepdim))};
@@ -213,12 +228,12 @@ Tensor softmax(const Tensor& x, int axis) {
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {
-    check_floating("log_softmax", x);
-    axis = normalize_axis(axis, x.rank(), "log_softmax");
-    const Op here("log_softmax");
+    const Op op("log_softmax");
+    check_floating(x);
+    axis = normalize_axis(axis, x.rank());
     const Tensor y = apply_along_axis(x, axis, kernels::active().log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
-    return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
+    return record(y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor p = exp(saved[0]);
         const Tensor has_finite = sum(p.detach(), axis, weft::keepdim) != 0;
         return Grads{where(has_finite, dy - p * sum(dy, axis, weft::keepdim), scalar_like(dy, 0))};
@@ -237,8 +252,9 @@ Tensor root_of(const Tensor& x, const Root& root) {
 }  // namespace
 
 Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
-    check_floating("std", x);
-    const ReducedAxes r("std", x, axes);
+    const Op op("std", Op::of_others);
+    check_floating(x);
+    const ReducedAxes r(x, axes);
     const Tensor v = var(x, axes, keepdim, correction);
     const double elements = static_cast<double>(r.elements);
     // Squares that may have left the type's range are scaled first, as in norm, which also gives a variance of
@@ -251,9 +267,10 @@ Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
 // on that divisor, so it needs no gradient.
 Tensor norm(const Tensor& x, double p, const Axes& axes, KeepDim keepdim) {
-    check_floating("norm", x);
+    const Op op("norm", Op::of_others);
+    check_floating(x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
-    const ReducedAxes r("norm", x, axes);
+    const ReducedAxes r(x, axes);
     const Tensor size = abs(x);
     if (p == 1 || x.numel() == 0) return sum_over(size, r.axes, r.shape(keepdim));
     Tensor largest = size;

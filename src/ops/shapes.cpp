@@ -9,14 +9,15 @@
 namespace weft {
 
 Tensor cat(const std::vector<Tensor>& tensors, int axis) {
+    const Op op("cat");
     if (tensors.empty()) throw ShapeError("cat: the list is empty; give at least one tensor");
     const Tensor& first = tensors[0];
-    axis = normalize_axis(axis, first.rank(), "cat");
+    axis = normalize_axis(axis, first.rank());
     Shape shape = first.shape();
     shape[axis] = 0;
     std::vector<std::int64_t> sizes;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-        check_same_dtype("cat", first, tensors[i]);
+        check_same_dtype(first, tensors[i]);
         bool fits = tensors[i].rank() == first.rank();
         for (int a = 0; a < first.rank() && fits; ++a) fits = a == axis || tensors[i].size(a) == first.size(a);
         if (!fits)
@@ -27,7 +28,6 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
             throw ValueError("cat: the sizes along axis ", axis,
                              " add up to more than 63 bits; join fewer tensors");
     }
-    const Op here("cat");
     Array y = make_array(shape, first.dtype());
     std::int64_t from = 0;
     for (const Tensor& x : tensors) {
@@ -35,13 +35,14 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
         from += x.size(axis);
     }
     // y = [x₀, x₁, …]:  dx_i = dy's slice
-    return record("cat", Tensor(std::move(y)), tensors, {},
+    return record(Tensor(std::move(y)), tensors, {},
                   [sizes, axis](const Saved&, const Tensor& dy) { return Grads(split(dy, sizes, axis)); });
 }
 
-Tensor stack(const std::vector<Tensor>& tensors, int axis) try {
+Tensor stack(const std::vector<Tensor>& tensors, int axis) {
+    const Op op("stack", Op::of_others);
     if (tensors.empty()) throw ShapeError("stack: the list is empty; give at least one tensor");
-    axis = normalize_axis(axis, tensors[0].rank() + 1, "stack");
+    axis = normalize_axis(axis, tensors[0].rank() + 1);
     std::vector<Tensor> rows;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         if (tensors[i].shape() != tensors[0].shape())
@@ -51,24 +52,20 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) try {
         rows.push_back(tensors[i].unsqueeze(axis));
     }
     return cat(rows, axis);
-} catch (const Error&) {
-    rethrow_as("stack");
 }
 
-Tensor vstack(const std::vector<Tensor>& tensors) try {
+Tensor vstack(const std::vector<Tensor>& tensors) {
+    const Op op("vstack", Op::of_others);
     std::vector<Tensor> rows;
     for (const Tensor& x : tensors) rows.push_back(x.rank() < 2 ? x.reshape({1, x.numel()}) : x);
     return cat(rows, 0);
-} catch (const Error&) {
-    rethrow_as("vstack");
 }
 
-Tensor hstack(const std::vector<Tensor>& tensors) try {
+Tensor hstack(const std::vector<Tensor>& tensors) {
+    const Op op("hstack", Op::of_others);
     std::vector<Tensor> parts;
     for (const Tensor& x : tensors) parts.push_back(x.rank() == 0 ? x.reshape({1}) : x);
     return cat(parts, parts.empty() || parts[0].rank() == 1 ? 0 : 1);
-} catch (const Error&) {
-    rethrow_as("hstack");
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
@@ -116,9 +113,9 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis) {
 
 namespace {
 
-Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, bool upper) {
+Tensor triangle(const Tensor& x, std::int64_t diagonal, bool upper) {
     if (x.rank() < 2)
-        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is not a matrix; it needs two axes");
+        throw ShapeError(Op::name(), ": a tensor of shape ", x.shape(), " is not a matrix; it needs two axes");
     const std::int64_t m = x.size(-2), n = x.size(-1);
     const Tensor offset = arange(n) - arange(m).unsqueeze(1);  // (m, n): j − i
     const Tensor limit = integer(diagonal);
@@ -127,8 +124,14 @@ Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, b
 
 }  // namespace
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle("triu", x, diagonal, true); }
-Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle("tril", x, diagonal, false); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+    const Op op("triu", Op::of_others);
+    return triangle(x, diagonal, true);
+}
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+    const Op op("tril", Op::of_others);
+    return triangle(x, diagonal, false);
+}
 
 Tensor flip(const Tensor& x, int axis) {
     axis = normalize_axis(axis, x.rank(), "flip");
@@ -219,10 +222,11 @@ Tensor repeat(const Tensor& x, const Shape& times) {
     return copied(y, x);
 }
 
-Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int> axis) try {
-    check_dtype("repeat_interleave", "repeats", repeats, int64);
+Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int> axis) {
+    const Op op("repeat_interleave", Op::of_others);
+    check_dtype("repeats", repeats, int64);
     const Tensor y = axis ? x : x.reshape({-1});
-    const int a = normalize_axis(axis.value_or(0), y.rank(), "repeat_interleave");
+    const int a = normalize_axis(axis.value_or(0), y.rank());
     const std::int64_t n = y.size(a);
     if (repeats.shape() != Shape{n})
         throw ShapeError("repeat_interleave: repeats of shape ", repeats.shape(), " for ", n,
@@ -238,8 +242,6 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<i
     for (std::size_t i = 0; i < times.size(); ++i)
         index.insert(index.end(), static_cast<std::size_t>(times[i]), static_cast<std::int64_t>(i));
     return index_select(y, a, from_vector(index));
-} catch (const Error&) {
-    rethrow_as("repeat_interleave");
 }
 
 Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<int> axis) {
@@ -247,7 +249,8 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<in
     return repeat_interleave(x, integer(repeats).expand({n}), axis);
 }
 
-Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) try {
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) {
+    const Op op("pad", Op::of_others);
     if (padding.size() % 2 != 0 || static_cast<int>(padding.size()) > 2 * x.rank())
         throw ShapeError("pad: ", padding.size(), " numbers for a tensor of shape ", x.shape(),
                          "; give two for each padded axis, the last axis first");
@@ -255,8 +258,6 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double val
     for (std::size_t i = 0; i < padding.size(); i += 2)
         y = pad_axis(y, x.rank() - 1 - static_cast<int>(i / 2), padding[i], padding[i + 1], value);
     return copied(y, x);
-} catch (const Error&) {
-    rethrow_as("pad");
 }
 
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {

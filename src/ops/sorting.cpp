@@ -22,9 +22,10 @@ void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending)
 }  // namespace
 
 Tensor argsort(const Tensor& x, int axis, bool descending) {
-    check_arithmetic("argsort", x);
-    check_computes("argsort", x.dtype());
-    axis = normalize_axis(axis, x.rank(), "argsort");
+    const Op op("argsort", Op::of_others);
+    check_arithmetic(x);
+    check_computes(x.dtype());
+    axis = normalize_axis(axis, x.rank());
     const Tensor rows = x.detach().transpose(axis, -1).contiguous();
     const std::int64_t n = rows.size(-1);
     Tensor order = empty(rows.shape(), int64);
@@ -35,22 +36,20 @@ Tensor argsort(const Tensor& x, int axis, bool descending) {
     return order.transpose(axis, -1);
 }
 
-ValuesIndices sort(const Tensor& x, int axis, bool descending) try {
+ValuesIndices sort(const Tensor& x, int axis, bool descending) {
+    const Op op("sort", Op::of_others);
     const Tensor order = argsort(x, axis, descending);
     return {gather(x, axis, order), order};
-} catch (const Error&) {
-    rethrow_as("sort");
 }
 
-ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) try {
-    axis = normalize_axis(axis, x.rank(), "topk");
+ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
+    const Op op("topk", Op::of_others);
+    axis = normalize_axis(axis, x.rank());
     if (k < 0 || k > x.size(axis))
         throw ValueError("topk: k is ", k, ", but axis ", axis, " of ", x.shape(), " has ", x.size(axis),
                          " elements; use 0 to ", x.size(axis));
     const Tensor order = argsort(x, axis, largest).slice(axis, 0, k);
     return {gather(x, axis, order), order};
-} catch (const Error&) {
-    rethrow_as("topk");
 }
 
 UniqueResult unique(const Tensor& x) {

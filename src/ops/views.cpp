@@ -9,9 +9,9 @@ namespace weft {
 namespace {
 
 // `wanted` with a size of −1 inferred from the others.
-Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
+Shape infer_size(const Tensor& x, const Shape& wanted) {
     const auto prefix = [&] {
-        return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
+        return std::string(Op::name()) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
     };
     if (product_overflows(wanted))
         throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
@@ -38,43 +38,45 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
 }
 
 // x's elements in row-major order as `shape`; copied if strides cannot express it.
-Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
-    const Op here(operation);
+Tensor reshaped(const Tensor& x, const Shape& shape) {
     const std::optional<Strides> strides = reshaped_strides(x.array(), shape);
     const Array source = strides ? x.array() : kernels::contiguous(x.array());
-    return record(operation,
-                  Tensor(view_of(source, shape, strides ? *strides : contiguous_strides(shape), source.offset)),
+    return record(Tensor(view_of(source, shape, strides ? *strides : contiguous_strides(shape), source.offset)),
                   {x}, {},
                   [from = x.shape()](const Saved&, const Tensor& dy) { return Grads{dy.reshape(from)}; });
 }
 
 // The transpose of slice: zeros of `shape` with x at positions from, from + step, … of the axis.
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
+    const Op op("unslice");
     const Tensor y = zeros(shape, x.dtype());
     Strides strides = y.strides();
     strides[axis] *= step;
     kernels::active().copy(view_of(y.array(), x.shape(), strides, from * y.strides()[axis]), x.array());
     const std::int64_t to = x.size(axis) == 0 ? from : from + (x.size(axis) - 1) * step + 1;
-    return record("unslice", y, {x}, {},
+    return record(y, {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{dy.slice(axis, from, to, step)}; });
 }
 
 }  // namespace
 
 Tensor Tensor::reshape(const Shape& wanted) const {
-    return reshaped("reshape", *this, infer_size("reshape", *this, wanted));
+    const Op op("reshape");
+    return reshaped(*this, infer_size(*this, wanted));
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
-    const Shape target = infer_size("view", *this, wanted);
+    const Op op("view");
+    const Shape target = infer_size(*this, wanted);
     if (!reshaped_strides(array(), target))
         throw ShapeError(
             "view: a tensor of shape ", shape(), " with strides ", strides(), " cannot be seen as ", target,
             " without copying; call contiguous() first, or use reshape(), which copies where it must");
-    return reshaped("view", *this, target);
+    return reshaped(*this, target);
 }
 
 Tensor Tensor::permute(const Shape& axes) const {
+    const Op op("permute");
     Shape order = axes, sorted = Shape::filled(rank(), 0), inverse = sorted;
     std::iota(sorted.begin(), sorted.end(), 0);
     for (std::int64_t& axis : order) axis += axis < 0 ? rank() : 0;
@@ -88,14 +90,15 @@ Tensor Tensor::permute(const Shape& axes) const {
         y.strides[i] = strides()[from];
         inverse[from] = i;
     }
-    return record("permute", Tensor(std::move(y)), {*this}, {},
+    return record(Tensor(std::move(y)), {*this}, {},
                   [inverse](const Saved&, const Tensor& dy) { return Grads{dy.permute(inverse)}; });
 }
 
 Tensor Tensor::transpose(int a, int b) const {
-    a = normalize_axis(a, rank(), "transpose");
-    b = normalize_axis(b, rank(), "transpose");
-    return record("transpose", Tensor(transposed_view(array(), a, b)), {*this}, {},
+    const Op op("transpose");
+    a = normalize_axis(a, rank());
+    b = normalize_axis(b, rank());
+    return record(Tensor(transposed_view(array(), a, b)), {*this}, {},
                   [a, b](const Saved&, const Tensor& dy) { return Grads{dy.transpose(a, b)}; });
 }
 
@@ -106,29 +109,33 @@ Tensor Tensor::T() const {
 }
 
 Tensor Tensor::squeeze(int axis) const {
-    axis = normalize_axis(axis, rank(), "squeeze");
+    const Op op("squeeze");
+    axis = normalize_axis(axis, rank());
     if (shape()[axis] != 1)
         throw ShapeError("squeeze: axis ", axis, " of ", shape(), " has size ", shape()[axis],
                          "; only an axis of size 1 can be removed (select takes one index)");
     Shape others = shape();
     others.erase(axis);
-    return reshaped("squeeze", *this, others);
+    return reshaped(*this, others);
 }
 
 Tensor Tensor::squeeze() const {
+    const Op op("squeeze");
     Shape others;
     for (std::int64_t size : shape())
         if (size != 1) others.push_back(size);
-    return reshaped("squeeze", *this, others);
+    return reshaped(*this, others);
 }
 
 Tensor Tensor::unsqueeze(int axis) const {
+    const Op op("unsqueeze");
     Shape more = shape();
-    more.insert(normalize_axis(axis, rank() + 1, "unsqueeze"), 1);
-    return reshaped("unsqueeze", *this, more);
+    more.insert(normalize_axis(axis, rank() + 1), 1);
+    return reshaped(*this, more);
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
+    const Op op("expand");
     const auto prefix = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
     if (wanted.rank() < rank())
         throw ShapeError(prefix(), "fewer axes than the tensor has; expand only adds or stretches axes");
@@ -146,12 +153,13 @@ Tensor Tensor::expand(const Shape& wanted) const {
     }
     if (product_overflows(target))
         throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
-    return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
+    return record(Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
 
 Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step) const {
-    axis = normalize_axis(axis, rank(), "slice");
+    const Op op("slice");
+    axis = normalize_axis(axis, rank());
     if (step < 1) throw ValueError("slice: the step is ", step, "; use 1 or more (flip reverses an axis)");
     const std::int64_t n = shape()[axis];
     from = std::clamp<std::int64_t>(from < 0 ? from + n : from, 0, n);
@@ -162,14 +170,15 @@ Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t 
     y.shape[axis] = (to - from) / step + ((to - from) % step != 0);
     if (y.shape[axis] > 0) y.offset += from * y.strides[axis];
     y.strides[axis] *= step;
-    return record("slice", Tensor(std::move(y)), {*this}, {},
+    return record(Tensor(std::move(y)), {*this}, {},
                   [shape = shape(), axis, from, step](const Saved&, const Tensor& dy) {
                       return Grads{unslice(dy, shape, axis, from, step)};
                   });
 }
 
 Tensor Tensor::select(int axis, std::int64_t index) const {
-    axis = normalize_axis(axis, rank(), "select");
+    const Op op("select");
+    axis = normalize_axis(axis, rank());
     const std::int64_t n = shape()[axis], i = index < 0 ? index + n : index;
     if (i < 0 || i >= n)
         throw IndexError("select: index ", index, " is out of range for axis ", axis, " of ", shape(),
@@ -178,7 +187,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
     y.offset += i * y.strides[axis];
     y.shape.erase(axis);
     y.strides.erase(axis);
-    return record("select", Tensor(std::move(y)), {*this}, {},
+    return record(Tensor(std::move(y)), {*this}, {},
                   [shape = shape(), axis, i](const Saved&, const Tensor& dy) {
                       return Grads{unslice(dy.unsqueeze(axis), shape, axis, i, 1)};
                   });
@@ -188,13 +197,14 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : 
 
 Tensor Tensor::clone() const {
     if (packed()) return detach();  // blocks never change
-    const Op here("clone");
-    return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
+    const Op op("clone");
+    return record_symmetric(Tensor(kernels::copy_of(array())), {*this}, {},
                             [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
 
 Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
+    const Op op("to");
     if (computed_in(wanted) != wanted && is_grad_enabled() && (requires_grad() || has_tangent(*this)))
         throw GraphError("to: ", name(wanted),
                          " takes no gradient, so the graph would end at this tensor of shape ", shape(),
@@ -208,8 +218,7 @@ Tensor Tensor::to(DType wanted) const {
         throw ValueError("to: ", value, " at position ", position, " would be infinite in ", name(wanted),
                          ", which ends at ", end_of(wanted).largest, "; use ", end_of(wanted).instead);
     }
-    const Op here("to");
-    return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
+    return record(Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
 }
 

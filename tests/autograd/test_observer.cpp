@@ -65,7 +65,7 @@ TEST_CASE("observers hear operations, nodes, names and backward; of one class th
     y.backward(seed);
     CHECK(lines == Lines{"outer begins backward", "outer starts", "outer passes seed 2.000000",
                          "outer visits negative", "outer begins negative", "outer begins negative",
-                         "outer ends negative", "outer computes negative", "outer ends negative",
+                         "outer computes negative", "outer ends negative", "outer ends negative",
                          "outer passes negative -2.000000", "outer visits leaf", "outer ends backward"});
 }
 

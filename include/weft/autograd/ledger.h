@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/autograd/observer.h"
+#include "weft/autograd/tensor.h"
+#include "weft/base/observer.h"
 
 namespace weft {
 

@@ -71,7 +71,7 @@ private:
     struct Event {  // an operation, or the call of a module
         const char* name;
         int module;  // in paths_; 0: none
-        bool backward, is_module, is_recorded;
+        bool backward, is_module;
         std::int64_t began, ns, bytes, multiply_adds;
     };
     struct Caller {  // of a rule or a module that runs

@@ -324,4 +324,17 @@ private:
 // Writes x.str().
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
+// Returns x, and tells observers its name, if it is defined.
+//
+//     const Tensor hidden = traced("hidden", relu(x));
+inline const Tensor& traced(const char* name, const Tensor& x) {
+    if (const int watching = Observer::watching(); watching > 0 && x.defined()) [[unlikely]]
+        Observer::tell(watching, Observer::naming, [&](Observer& one) { one.names(name, x); });
+    return x;
+}
+inline Tensor traced(const char* name, Tensor&& x) {
+    traced(name, x);
+    return std::move(x);
+}
+
 }  // namespace weft

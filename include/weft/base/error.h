@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weft/base/numbers.h"
+#include "weft/base/op.h"
 #include "weft/base/utf8.h"
 
 namespace weft {
@@ -30,7 +31,8 @@ struct Error : std::runtime_error {
     //     if (a.size(-1) != b.size(0))
     //         throw ShapeError("dot: ", a.shape(), " and ", b.shape(), " differ in length; use equal sizes");
     template <class... Parts>
-    requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts) : std::runtime_error(text(parts...)) {}
+    requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
+        : std::runtime_error(Op::spoken(text(parts...))) {}
 
     // The same text, without an error. Parts may come from anywhere: see printable().
     //

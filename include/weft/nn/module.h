@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
 
@@ -229,6 +229,7 @@ private:
 template <class F>
 decltype(auto) located(const Module& module, const F& f) {
     const std::string path = Observer::watching() > 0 ? module.path() : std::string();
+    const Op::Apart apart;
     const Watched call({Part::module, path.c_str()});
     try {
         using Result = std::remove_cvref_t<decltype(f())>;

@@ -1,7 +1,7 @@
 // Blocks of transformers: attention, then a feed-forward network, each added to its input.
 #pragma once
 
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"

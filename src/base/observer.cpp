@@ -1,4 +1,4 @@
-#include "weft/autograd/observer.h"
+#include "weft/base/observer.h"
 
 #include <exception>
 #include <typeinfo>

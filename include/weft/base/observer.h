@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
 #include "weft/base/scoped.h"
 
 namespace weft {
+
+class Tensor;
 
 // A part of a run that begins and ends.
 struct Part {
@@ -113,8 +113,8 @@ private:
 // While it is active, this part of the run is watched.
 class [[nodiscard]] Watched {
 public:
-    // The part begins; it ends where this goes out of scope.
-    explicit Watched(const Part& part) : part_(part), by_(Observer::watching()) {
+    // The part begins, unless it is not `told`; it ends where this goes out of scope.
+    explicit Watched(const Part& part, bool told = true) : part_(part), by_(told ? Observer::watching() : 0) {
         if (by_ > 0) [[unlikely]]
             begin();
     }
@@ -133,19 +133,6 @@ private:
     int exceptions_ = 0;  // and the errors on their way
 };
 
-// A part of the program that is one operation to a Profile, whatever it calls. `name` must outlive the profile:
-// pass a string literal.
-//
-//     const Op here("reading the batch");
-class [[nodiscard]] Op {
-public:
-    // Until it goes out of scope.
-    explicit Op(const char* name) : part_({Part::operation, name}) {}
-
-private:
-    const Watched part_;
-};
-
 // While it is active, observers that were there before do not hear such events: Unwatched(Observer::naming).
 class [[nodiscard]] Unwatched {
 public:
@@ -160,18 +147,5 @@ private:
     };
     std::optional<Blocker> blocker_;
 };
-
-// Returns x, and tells observers its name, if it is defined.
-//
-//     const Tensor hidden = traced("hidden", relu(x));
-inline const Tensor& traced(const char* name, const Tensor& x) {
-    if (const int watching = Observer::watching(); watching > 0 && x.defined()) [[unlikely]]
-        Observer::tell(watching, Observer::naming, [&](Observer& one) { one.names(name, x); });
-    return x;
-}
-inline Tensor traced(const char* name, Tensor&& x) {
-    traced(name, x);
-    return std::move(x);
-}
 
 }  // namespace weft
