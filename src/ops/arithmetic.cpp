@@ -19,47 +19,67 @@ Tensor scalar_operand(const Tensor& x, double number) {
     return scalar_beside(x, number);
 }
 
+// The sum of a gradient over what the operand of y was repeated along; nothing where it was not.
+class SumTo {
+public:
+    SumTo(const Tensor& operand, const Tensor& y)
+        : shape_(operand.shape() == y.shape() ? nullptr : std::make_shared<const Shape>(operand.shape())) {}
+    Tensor operator()(const Tensor& dy) const { return shape_ ? sum_to(dy, *shape_) : dy; }
+
+private:
+    std::shared_ptr<const Shape> shape_;
+};
+
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
     const Op op("add");
     Tensor y = arithmetic(a, b, std::plus<>());
     // y = a + b:  da = dy,  db = dy
-    return record_symmetric(y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
-        return Grads{sum_to(dy, sa), sum_to(dy, sb)};
-    });
+    return record_symmetric(y, {a, b}, {},
+                            [to_a = SumTo(a, y), to_b = SumTo(b, y)](const Saved&, const Tensor& dy) {
+                                return Grads{to_a(dy), to_b(dy)};
+                            });
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
     const Op op("subtract");
     Tensor y = arithmetic(a, b, std::minus<>());
     // y = a − b:  da = dy,  db = −dy
-    return record_symmetric(
-        y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
-            return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
-        });
+    return record_symmetric(y, {a, b}, {},
+                            [to_a = SumTo(a, y), to_b = SumTo(b, y)](const Saved& saved, const Tensor& dy) {
+                                return Grads{to_a(dy), saved.needs_input_grad(1) ? to_b(-dy) : Tensor()};
+                            });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
     const Op op("multiply");
     Tensor y = arithmetic(a, b, std::multiplies<>());
+    std::vector<Tensor> factors;  // a for the gradient of b, then b for that of a
+    if (may_need_gradient(b)) factors.push_back(a);
+    if (may_need_gradient(a)) factors.push_back(b);
     // y = a·b:  da = dy·b,  db = dy·a
-    return record_symmetric(y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
-        const Tensor &a = saved[0], &b = saved[1];
-        return Grads{saved.needs_input_grad(0) ? sum_to(dy * b, a.shape()) : Tensor(),
-                     saved.needs_input_grad(1) ? sum_to(dy * a, b.shape()) : Tensor()};
-    });
+    return record_symmetric(y, {a, b}, factors,
+                            [last = factors.size() - 1, to_a = SumTo(a, y), to_b = SumTo(b, y)](
+                                const Saved& saved, const Tensor& dy) {
+                                return Grads{saved.needs_input_grad(0) ? to_a(dy * saved[last]) : Tensor(),
+                                             saved.needs_input_grad(1) ? to_b(dy * saved[0]) : Tensor()};
+                            });
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
     const Op op("divide");
     Tensor y = elementwise(a, b, by_element(std::divides<>()));
+    std::vector<Tensor> kept;  // y for the gradient of b, and b
+    if (may_need_gradient(b)) kept.push_back(y);
+    kept.push_back(b);
     // y = a/b:  da = dy/b,  db = −dy·y/b
-    return record_symmetric(y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
-        const Tensor &y = saved[0], &b = saved[1];
-        const Tensor da = dy / b;
-        return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
-    });
+    return record_symmetric(
+        y, {a, b}, kept,
+        [last = kept.size() - 1, to_a = SumTo(a, y), to_b = SumTo(b, y)](const Saved& saved, const Tensor& dy) {
+            const Tensor da = dy / saved[last];
+            return Grads{to_a(da), saved.needs_input_grad(1) ? to_b(-(da * saved[0])) : Tensor()};
+        });
 }
 
 Tensor operator-(const Tensor& x) {

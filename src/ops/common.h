@@ -41,6 +41,9 @@ inline void check_same_dtype(const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype()) throw_unmixable(Op::name(), a, b);
 }
 
+// Whether a gradient of x may be asked for, or its tangent.
+inline bool may_need_gradient(const Tensor& x) { return x.requires_grad() || has_tangent(x); }
+
 // x itself, or in float32 if its type only stores.
 inline Tensor widened(const Tensor& x) {
     const DType wide = computed_in(x.dtype());
