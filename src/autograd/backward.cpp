@@ -240,7 +240,7 @@ private:
         Grads gradients = [&] {
             const Op::Apart apart;
             const Unwatched names(Observer::naming);  // its tensors are not those of the run
-            const Watched rule({Part::rule, node.operation, node.number});
+            const Watched rule({Observer::Part::rule, node.operation, node.number});
             const Scoped<bool> ruling(here.in_rule, true);
             const Scoped<const char*> differentiated(differentiated_rule, create_ ? node.operation : nullptr);
             return create_ ? differentiable(node, gradient) : node.vjp(node.unpack(false), gradient);
@@ -272,7 +272,7 @@ private:
     const bool retain_, keeps_graph_;
     const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
     const int watching_ = Observer::watching();
-    const Watched whole_{{Part::backward, "backward"}};
+    const Watched whole_{{Observer::Part::backward, "backward"}};
     const Unwatched inside_{Observer::passing};  // what a rule or a hook starts
     bool has_targets_ = false;
     std::set<Node*> targets_;

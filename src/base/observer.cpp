@@ -33,8 +33,8 @@ bool Observer::is_replaced(int depth) const {
 }
 
 namespace {
-Observer::Event event_of(const Part& part) {
-    return part.kind == Part::backward ? Observer::passing : Observer::parts;
+Observer::Event event_of(const Observer::Part& part) {
+    return part.kind == Observer::Part::backward ? Observer::passing : Observer::parts;
 }
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "golden/golden.h"
 #include "refusal.h"
 #include "tensor/array.h"
+#include "weft/autograd/functional.h"
 #include "weft/core.h"
 
 using namespace weft;
@@ -45,6 +46,33 @@ TEST_CASE("what backward does not need may be changed in place", "[autograd]") {
     }
     z.backward();
     CHECK(x.grad().to_vector<double>() == std::vector<double>{1, 1});
+}
+
+TEST_CASE("a product and a quotient keep of their operands what the gradients need", "[autograd]") {
+    const Tensor x = leaf({1, 2}), c = tensor({{3, 4}, {5, 8}}, float64);
+    Tensor h = -x, y = h * c, q = h / c;
+    const std::weak_ptr<Storage> of_h = watch(h), of_q = watch(q), of_c = watch(c);
+    const Tensor z = sum(y + q);
+    {
+        const NoGrad off;
+        h.fill_(0), q.fill_(0);
+    }
+    h = y = q = Tensor();
+    CHECK(of_h.expired());
+    CHECK(of_q.expired());
+    CHECK_FALSE(of_c.expired());
+    z.backward();
+    CHECK(x.grad().to_vector<double>() == std::vector<double>{-8 - 1.0 / 3 - 1.0 / 5, -12 - 1.0 / 4 - 1.0 / 8});
+    // Where both need a gradient, both are kept; a jvp through one of them finds the other.
+    Tensor g = -x;
+    const Tensor w = leaf({3, 4}), both = sum(g * w + g / w);
+    const Tensor moved = jvp([&](const Tensor& in) { return in * w; }, x.detach(), c[0]).second;
+    CHECK(moved.to_vector<double>() == std::vector<double>{9, 16});
+    {
+        const NoGrad off;
+        g.fill_(0);
+    }
+    refuses<GraphError>("multiply", [&] { both.backward(); });
 }
 
 TEST_CASE("a write through a view is seen by the base, its version, and backward", "[autograd][fault]") {

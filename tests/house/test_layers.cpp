@@ -200,6 +200,22 @@ TEST_CASE("other rooms see of the kernels what each promises, and few files touc
     CHECK(touching.size() <= 16);  // what a device would have to look at, see docs/architecture.md
 }
 
+TEST_CASE("the graph, the operations and Module include nothing that watches them", "[house]") {
+    static const std::regex watching("#include \"weft/autograd/(trace|profile|ledger)\\.h\"");
+    int files = 0;
+    for (const char* folder : {"src/autograd", "src/ops", "include/weft/autograd", "include/weft/ops"})
+        for (const auto& entry : fs::directory_iterator(markdown::root / folder)) {
+            const std::string name = entry.path().stem().string();
+            if (name == "trace" || name == "profile" || name == "ledger") continue;
+            INFO(entry.path());
+            CHECK_FALSE(std::regex_search(markdown::read(entry.path()), watching));
+            ++files;
+        }
+    CHECK(files >= 60);
+    CHECK_FALSE(std::regex_search(markdown::read(markdown::root / "include/weft/nn/module.h"), watching));
+    CHECK(std::regex_search(markdown::read(markdown::root / "src/autograd/profile.cpp"), watching));
+}
+
 TEST_CASE("the test of the rooms finds each kind of violation", "[house]") {
     const auto exists = [](const std::string& path) {
         return !path.ends_with("gone.h") && path != "src/registry.h";

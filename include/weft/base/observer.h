@@ -12,41 +12,6 @@ namespace weft {
 
 class Tensor;
 
-// A part of a run that begins and ends.
-struct Part {
-    // `rule`: the gradient rule of an operation; `backward`: a call of backward or grad, not from inside
-    // another.
-    enum Kind { operation, rule, module, backward };
-    Kind kind;
-    const char* name;        // of the operation, or the module's path
-    std::uint64_t node = 0;  // of a rule: the number of its node
-};
-
-// An operation as the graph has recorded it. Inputs and saved tensors are there also if they are outside.
-struct Recorded {
-    const char* operation;
-    const Tensor& y;
-    const std::vector<Tensor>&inputs, &saved;
-};
-
-// What backward passes along an edge of the graph: the gradient that the rule of `from` returned for its input
-// `input`.
-struct Passed {
-    std::uint64_t from;     // the number of a node; 0 for the seed
-    const char* operation;  // "seed" for the seed
-    std::size_t input;
-    std::uint64_t to;  // the number of the node that receives it
-    const Tensor& gradient;
-};
-
-// A node whose gradient is complete.
-struct Visited {
-    std::uint64_t number;
-    const char* operation;
-    const Tensor& gradient;
-    bool hooked;  // a hook replaced the gradient
-};
-
 // Derive a class from it and override what it shall be told; until an object goes out of scope it hears what
 // its thread does. Observers nest. Each class is told, the innermost first, and of several objects of one class
 // the innermost alone. None hears what it does itself. What it throws is an error of what it was told of, and
@@ -63,6 +28,41 @@ struct Visited {
 //     const int count = counter.operations;  // 2
 class Observer {
 public:
+    // A part of a run that begins and ends.
+    struct Part {
+        // `rule`: the gradient rule of an operation; `backward`: a call of backward or grad, not from inside
+        // another.
+        enum Kind { operation, rule, module, backward };
+        Kind kind;
+        const char* name;        // of the operation, or the module's path
+        std::uint64_t node = 0;  // of a rule: the number of its node
+    };
+
+    // An operation as the graph has recorded it. Inputs and saved tensors are there also if they are outside.
+    struct Recorded {
+        const char* operation;
+        const Tensor& y;
+        const std::vector<Tensor>&inputs, &saved;
+    };
+
+    // What backward passes along an edge of the graph: the gradient that the rule of `from` returned for its
+    // input `input`.
+    struct Passed {
+        std::uint64_t from;     // the number of a node; 0 for the seed
+        const char* operation;  // "seed" for the seed
+        std::size_t input;
+        std::uint64_t to;  // the number of the node that receives it
+        const Tensor& gradient;
+    };
+
+    // A node whose gradient is complete.
+    struct Visited {
+        std::uint64_t number;
+        const char* operation;
+        const Tensor& gradient;
+        bool hooked;  // a hook replaced the gradient
+    };
+
     Observer(const Observer&) = delete;
     Observer& operator=(const Observer&) = delete;
 
@@ -114,7 +114,8 @@ private:
 class [[nodiscard]] Watched {
 public:
     // The part begins, unless it is not `told`; it ends where this goes out of scope.
-    explicit Watched(const Part& part, bool told = true) : part_(part), by_(told ? Observer::watching() : 0) {
+    explicit Watched(const Observer::Part& part, bool told = true)
+        : part_(part), by_(told ? Observer::watching() : 0) {
         if (by_ > 0) [[unlikely]]
             begin();
     }
@@ -128,7 +129,7 @@ public:
 private:
     void begin();
     void end() const noexcept;
-    const Part part_;
+    const Observer::Part part_;
     const int by_;        // the observers that there were
     int exceptions_ = 0;  // and the errors on their way
 };

@@ -21,7 +21,7 @@ public:
         : name_(name),
           outer_(innermost_),
           speaker_(speaker(outer_, made == of_others ? name : nullptr)),
-          part_({Part::operation, name}, made == by_itself) {
+          part_({Observer::Part::operation, name}, made == by_itself) {
         innermost_ = this;
     }
     ~Op() { innermost_ = outer_; }

@@ -230,7 +230,7 @@ template <class F>
 decltype(auto) located(const Module& module, const F& f) {
     const std::string path = Observer::watching() > 0 ? module.path() : std::string();
     const Op::Apart apart;
-    const Watched call({Part::module, path.c_str()});
+    const Watched call({Observer::Part::module, path.c_str()});
     try {
         using Result = std::remove_cvref_t<decltype(f())>;
         if constexpr (std::is_same_v<Result, Tensor>) {
