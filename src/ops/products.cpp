@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "kernels/interface.h"
@@ -26,9 +27,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
     for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);
     Shape batch;
     try {
-        batch = broadcast_shapes(batch_a, batch_b, "leading axes");
+        batch = broadcast_shapes(batch_a, batch_b);
     } catch (const ShapeError& error) {
-        throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
+        const std::string_view what = error.what();
+        throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": leading axes",
+                         what.substr(what.find(": ")));
     }
     const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
         Shape shape = batch;
