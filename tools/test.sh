@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cmake=$1 build=$2 room=${3:-}
 if [ -n "$room" ]; then
     ls "tests/$room"/test_*.cpp >/dev/null 2>&1 || { echo "make test ROOM=… wants a folder of tests with tests: $(dirname tests/*/test_*.cpp | sort -u | xargs -n 1 basename | xargs)"; exit 2; }
+    [ "$room" != programs ] || { echo "the tests of programs need all of them: make test, then build/release/tests/weft_tests '[programs]~[book]'"; exit 2; }
     tools/build.sh "$cmake" "$build" "tests_$room"
     shift 3
     exec "$build/tests/tests_$room" "${@:-~[mpi]~[programs]}"
