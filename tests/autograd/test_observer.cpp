@@ -129,3 +129,45 @@ TEST_CASE("an observer that goes before a later one is refused, and the rest sta
     (void)exp(ones({2}));
     CHECK(lines == Lines{"later begins exp", "later computes exp", "later ends exp"});
 }
+
+TEST_CASE("an operation's name: the innermost, in errors that of who speaks, in hooks and rules none",
+          "[observer]") {
+    const auto name = [] { return std::string(Op::name()); };
+    const auto failing = [] { (void)exp(arange(2)); };
+    const Tensor x = tensor({1.0, 2}).requires_grad_();
+    int apart = 0;
+    const auto check_apart = [&] {
+        CHECK(name().empty());
+        refuses<DTypeError>("exp: takes float32", failing);
+        ++apart;
+    };
+    {
+        const Op outer("outer");
+        CHECK(name() == "outer");
+        CHECK(std::string(operation_of(exp(x))) == "exp");
+        refuses<DTypeError>("exp: takes float32", failing);
+        const Op speaks("speaks", Op::of_others), inner("inner", Op::of_others);
+        CHECK(name() == "inner");
+        CHECK_THROWS_WITH(failing(), "speaks: takes float32 or float64, not int64; convert it with to()");
+        Tensor y = record("mine", x.detach() * 2, {x}, {}, [&](const Saved&, const Tensor& dy) {
+            check_apart();
+            return Grads{dy * 2};
+        });
+        y.register_hook([&](const Tensor& dy) {
+            check_apart();
+            return dy;
+        });
+        (void)jvp(
+            [&](const Tensor& in) {
+                return record("mine", in.detach() * 2, {in}, {}, [&](const Saved&, const Tensor& dy) {
+                    check_apart();
+                    return Grads{dy * 2};
+                });
+            },
+            ones({2}), ones({2}));
+        sum(y).backward();
+        CHECK(name() == "inner");
+    }
+    CHECK(name().empty());
+    CHECK(apart == 3);
+}
