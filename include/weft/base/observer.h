@@ -30,37 +30,42 @@ class Observer {
 public:
     // A part of a run that begins and ends.
     struct Part {
-        // `rule`: the gradient rule of an operation; `backward`: a call of backward or grad, not from inside
-        // another.
-        enum Kind { operation, rule, module, backward };
-        Kind kind;
+        // What it is.
+        enum Kind {
+            operation,  // of the library's, or of an Op
+            rule,       // the gradient rule of an operation
+            module,     // the call of one
+            backward    // of backward or grad, not from inside another
+        };
+        Kind kind;               // which
         const char* name;        // of the operation, or the module's path
         std::uint64_t node = 0;  // of a rule: the number of its node
     };
 
     // An operation as the graph has recorded it. Inputs and saved tensors are there also if they are outside.
     struct Recorded {
-        const char* operation;
-        const Tensor& y;
-        const std::vector<Tensor>&inputs, &saved;
+        const char* operation;              // its name
+        const Tensor& y;                    // the result
+        const std::vector<Tensor>& inputs;  // as record was given them
+        const std::vector<Tensor>& saved;   // for backward
     };
 
     // What backward passes along an edge of the graph: the gradient that the rule of `from` returned for its
     // input `input`.
     struct Passed {
-        std::uint64_t from;     // the number of a node; 0 for the seed
-        const char* operation;  // "seed" for the seed
-        std::size_t input;
-        std::uint64_t to;  // the number of the node that receives it
-        const Tensor& gradient;
+        std::uint64_t from;      // the number of a node; 0 for the seed
+        const char* operation;   // "seed" for the seed
+        std::size_t input;       // which input of that operation
+        std::uint64_t to;        // the number of the node that receives it
+        const Tensor& gradient;  // what it receives
     };
 
     // A node whose gradient is complete.
     struct Visited {
-        std::uint64_t number;
-        const char* operation;
-        const Tensor& gradient;
-        bool hooked;  // a hook replaced the gradient
+        std::uint64_t number;    // the node's
+        const char* operation;   // "leaf" for a leaf
+        const Tensor& gradient;  // of its output
+        bool hooked;             // a hook replaced the gradient
     };
 
     Observer(const Observer&) = delete;
@@ -82,21 +87,21 @@ public:
         }
     }
 
-    virtual void begins(const Part&) {}
+    virtual void begins(const Part&) {}                                 // is told that a part begins
     virtual void ends(const Part&, bool well) noexcept { (void)well; }  // or with an error
-    virtual void computes(const char* operation) {
-        (void)operation;
-    }  // has made its result, in the graph or not
-    virtual void records(const Recorded&) {}
+    // An operation has made its result, in the graph or not.
+    virtual void computes(const char* operation) { (void)operation; }
+    virtual void records(const Recorded&) {}  // a node of the graph is made
     virtual void names(const char* name, const Tensor& x) { (void)name, (void)x; }  // by traced()
     // A jvp computes the tangent of a result: by the operation's "own rule", its "gradient rule", or that as a
     // "linear" function, or "transposed".
     virtual void moves(const char* operation, const char* how) { (void)operation, (void)how; }
     virtual void starts(const Tensor& root) { (void)root; }  // backward or grad has this root
-    virtual void passes(const Passed&) {}
-    virtual void visits(const Visited&) {}
+    virtual void passes(const Passed&) {}                    // along an edge, in the order of backward
+    virtual void visits(const Visited&) {}                   // a node, after all that use it
 
 protected:
+    // Watches this thread from now on, and keeps the events of `blocks` from those outside.
     explicit Observer(unsigned blocks = none);
     virtual ~Observer() noexcept(false);
 
@@ -111,6 +116,8 @@ private:
 };
 
 // While it is active, this part of the run is watched.
+//
+//     const Watched reading({Observer::Part::module, "reader"});
 class [[nodiscard]] Watched {
 public:
     // The part begins, unless it is not `told`; it ends where this goes out of scope.
@@ -135,9 +142,15 @@ private:
 };
 
 // While it is active, observers that were there before do not hear such events: Unwatched(Observer::naming).
+//
+//     const Trace trace;
+//     const Unwatched names(Observer::naming);
+//     const Tensor y = traced("y", ones({2}));
+//     const std::size_t noted = trace.entries().size();  // 0
 class [[nodiscard]] Unwatched {
 public:
-    explicit Unwatched(unsigned events) {  // until it goes out of scope
+    // Until it goes out of scope.
+    explicit Unwatched(unsigned events) {
         if (Observer::watching() > 0) [[unlikely]]
             blocker_.emplace(events);
     }

@@ -15,7 +15,11 @@ namespace weft {
 //     const Op here("reading the batch");
 class [[nodiscard]] Op {
 public:
-    enum Made { by_itself, of_others };
+    // Who computes it.
+    enum Made {
+        by_itself,  // the operation
+        of_others   // operations inside
+    };
     // Until it goes out of scope.
     explicit Op(const char* name, Made made = by_itself)
         : name_(name),
