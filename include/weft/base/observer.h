@@ -72,7 +72,13 @@ public:
     Observer& operator=(const Observer&) = delete;
 
     // What may be blocked for those outside: see Unwatched.
-    enum Event : unsigned { none = 0, parts = 1, recording = 2, naming = 4, passing = 8 };
+    enum Event : unsigned {
+        none = 0,       // nothing
+        parts = 1,      // begins, ends
+        recording = 2,  // computes, records, moves
+        naming = 4,     // names
+        passing = 8     // starts, passes, visits
+    };
     // How many watch this thread.
     static int watching() { return innermost_ == nullptr ? 0 : innermost_->depth_; }
     // Calls f with each of the outermost `depth` that hears such an event.
