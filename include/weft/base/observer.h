@@ -160,6 +160,9 @@ public:
         if (Observer::watching() > 0) [[unlikely]]
             blocker_.emplace(events);
     }
+    ~Unwatched() noexcept {}
+    Unwatched(const Unwatched&) = delete;
+    Unwatched& operator=(const Unwatched&) = delete;
 
 private:
     struct Blocker : Observer {
