@@ -74,7 +74,7 @@ plain() {
          { ++line; text = $0; sub(/\/\/.*/, "", text); gsub(/[ \t]/, "", text); if (text != "") print text "\t" line }' "$1"
 }
 
-# Whether two programs are the same but for comments and spaces.
+# Whether two programs differ in comments and spaces at most.
 same() { cmp -s <(plain "$1" | cut -f1) <(plain "$2" | cut -f1); }
 
 # The line of the page that belongs to line $3 of the reader's file $1, where $2 is what the page has by then. A line that differs belongs to

@@ -11,7 +11,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/lent.h"
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 #include "weft/base/running.h"
 #include "weft/base/scoped.h"
 

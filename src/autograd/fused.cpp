@@ -3,7 +3,7 @@
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/lent.h"
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 
 namespace weft {
 

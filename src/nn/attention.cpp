@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "nn/registry.h"
-#include "weft/base/observer.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rng_guard.h"

@@ -2,7 +2,6 @@
 #include "weft/nn/mixture_of_experts.h"
 
 #include "nn/parts.h"
-#include "weft/base/observer.h"
 #include "weft/nn/rng_guard.h"
 
 namespace weft::nn {

@@ -6,7 +6,6 @@
 
 #include "kernels/interface.h"
 #include "ops/masked_matmul.h"
-#include "weft/base/observer.h"
 
 namespace weft {
 

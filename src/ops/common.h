@@ -9,7 +9,7 @@
 #include "weft/autograd/fused.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/record.h"
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 #include "weft/ops.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "weft/autograd/grad_mode.h"
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/tensor/visit.h"

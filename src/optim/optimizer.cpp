@@ -6,7 +6,7 @@
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 #include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 #include "weft/optim/norms.h"

@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "environment.h"
+#include "golden_weights.h"
 #include "lm/pretrained.h"
 #include "places.h"
 #include "refusal.h"
@@ -15,23 +16,6 @@ using namespace weft;
 using nlohmann::json;
 
 namespace {
-
-// `values` of tests/golden/make_config_keys_golden.py.
-Tensor golden_weights(const std::string& name, const Shape& shape) {
-    std::int64_t seed = 0;
-    for (const char c : name) seed += c;
-    const bool is_embedding = contains(name, "embed") || contains(name, "wte") || contains(name, "wpe");
-    const double scale = shape.rank() == 1 ? 0.4
-                         : is_embedding    ? 0.5
-                                           : std::sqrt(6.0 / static_cast<double>(shape[1]));
-    const double middle = shape.rank() == 1 && !name.ends_with("bias") ? 1 : 0;
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < shape.numel(); ++i) {
-        const std::int64_t u = (i * i * 31 + i * 17 + i / 7 * 53 + seed * 101) % 997;
-        all.push_back((static_cast<double>(u) / 498.5 - 1) * scale + middle);
-    }
-    return from_vector(all, shape).to(float32);
-}
 
 struct Golden {
     const json all = io::load_json(std::filesystem::path(places::golden()) / "config_keys.json");

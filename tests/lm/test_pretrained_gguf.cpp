@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "environment.h"
 #include "gguf_writer.h"
+#include "golden_weights.h"
 #include "lm/pretrained.h"
 #include "places.h"
 #include "refusal.h"
@@ -133,23 +134,6 @@ lm::Decoder read(const std::string& bytes) {
     return model;
 }
 
-// The weights of the files that llama.cpp ran: `values` of tests/golden/make_gguf_keys_golden.py.
-Tensor golden_weights(const std::string& name, const Shape& shape) {
-    if (name == "rope_freqs.weight") return tensor({1, 1.5, 4, 8}).to(float32);
-    std::int64_t seed = 0;
-    for (const char c : name) seed += c;
-    const bool is_embedding = contains(name, "embd"), is_norm = shape.rank() == 1 && !name.ends_with("bias");
-    const double scale = shape.rank() == 1 ? 0.4
-                         : is_embedding    ? 0.5
-                                           : std::sqrt(6.0 / static_cast<double>(shape[1]));
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < shape.numel(); ++i) {
-        const std::int64_t u = (i * i * 31 + i * 17 + i / 7 * 53 + seed * 101) % 997;
-        all.push_back((static_cast<double>(u) / 498.5 - 1) * scale + (is_norm ? 1 : 0));
-    }
-    return from_vector(all, shape).to(float32);
-}
-
 io::GgufValue golden_value(const json& x) {
     if (x.is_boolean()) return x.get<bool>();
     if (x.is_string()) return x.get<std::string>();
@@ -171,7 +155,9 @@ io::Gguf golden_file(const std::string& architecture, const json& model, const j
     for (const json& tensors : {model["tensors"], changes["tensors"]})
         for (const auto& [name, sizes] : tensors.items()) {
             const auto shape = sizes.get<std::vector<std::int64_t>>();
-            file.tensors.emplace_back(name, golden_weights(name, Shape(std::span(shape))));
+            file.tensors.emplace_back(name, name == "rope_freqs.weight"
+                                                ? tensor({1, 1.5, 4, 8}).to(float32)
+                                                : golden_weights(name, Shape(std::span(shape))));
         }
     return file;
 }

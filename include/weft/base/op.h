@@ -1,6 +1,7 @@
 // The name of the operation that runs.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "weft/base/observer.h"

@@ -31,8 +31,8 @@ struct PretrainedOptions {
 //
 // IoError, naming the path and everything that is wrong at once: another model_type, a size that is missing or
 // no whole number above 0, an option that the family's model has and Decoder does not compute, and every key
-// that the family neither has nor is known to ignore. A key whose value is null counts as absent,
-// but for sliding_window, where null means that there is none.
+// that the family neither has nor is known to ignore. A key whose value is null counts as absent; null for
+// sliding_window means no window.
 DecoderConfig pretrained_config(const std::filesystem::path& path, const PretrainedOptions& options = {});
 
 // The Decoder that the metadata of a GGUF file describes, of the architectures "llama", "qwen2", "qwen3",

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/observer.h"
+#include "weft/base/op.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
 

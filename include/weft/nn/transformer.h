@@ -1,7 +1,6 @@
 // Blocks of transformers: attention, then a feed-forward network, each added to its input.
 #pragma once
 
-#include "weft/base/observer.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
