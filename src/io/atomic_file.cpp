@@ -61,10 +61,11 @@ void AtomicFile::open() {
         file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (file_ < 0 && errno == EEXIST) continue;  // a process with our number on another machine made it
         if (file_ < 0) fail("open a temporary file beside it");
-        ::flock(file_, LOCK_EX | LOCK_NB);  // without locks in the file system, no one else gets one
+        // Only a writer that takes the file for abandoned can have the lock; without locks, none has.
+        const bool taken = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         struct stat own {};
-        if (::fstat(file_, &own) == 0 && own.st_nlink > 0) return;
-        ::close(file_);  // removed as abandoned before it was locked
+        if (!taken && ::fstat(file_, &own) == 0 && own.st_nlink > 0) return;
+        ::close(file_);
     }
     file_ = -1;
     errno = EEXIST;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "environment.h"
 #include "refusal.h"
@@ -177,6 +178,23 @@ TEST_CASE("what killed writers left is removed, and what living ones are at is n
     living.commit();
     CHECK(io::load_text(scratch / "a") == "whole");
     CHECK(files_in(scratch) == 6);
+}
+
+TEST_CASE("a writer that opens while another looks for abandoned files keeps its own", "[fault][io]") {
+    const Scratch scratch;
+    std::atomic<int> lost{0};
+    const auto writer = [&] {
+        for (int i = 0; i < 400; ++i) try {
+                io::AtomicFile(scratch / "a").commit();
+            } catch (const IoError&) {
+                ++lost;
+            }
+    };
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 4; ++i) writers.emplace_back(writer);
+    for (std::thread& each : writers) each.join();
+    CHECK(lost == 0);
+    CHECK(files_in(scratch) == 1);
 }
 
 TEST_CASE("a folder that may not be written to is named with the reason", "[fault][io]") {
