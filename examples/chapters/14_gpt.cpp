@@ -90,7 +90,7 @@ void same_as_the_library() {
 void shapes() {
     Rng rng(1);
     const lm::GPT model(small(1), rng);
-    const Composed definitions;  // the textbook's steps, each of which has a name
+    const Plain definitions(Plain::operations);  // the textbook's steps, each of which has a name
     const Trace trace;
     (void)model(ids_of_sentence());
     for (const auto& [name, tensor] : trace.entries())

@@ -293,7 +293,7 @@ void sizes(const std::vector<Trained>& all) {
     const auto row = [&](const char* what, std::size_t layer, const auto& head_of) {
         const auto norm_of = [&](bool of_mean) {
             return over(all, [&](const Trained& t) {
-                const Composed readable;
+                const Plain readable(Plain::operations);
                 const Trace trace;
                 t.model(t.unseen.letters);
                 Tensor head;  // (B, T, d_k)

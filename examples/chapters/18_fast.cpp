@@ -47,7 +47,7 @@ Inputs drawn(const Operation& operation, DType dtype) {
 
 // The result, and the gradients of the inputs.
 std::vector<Tensor> result(const Operation& operation, bool composed, DType dtype) {
-    const Composed mode(composed);
+    const Plain mode(Plain::operations, composed);
     const Inputs inputs = drawn(operation, dtype);
     const Tensor y = operation.call(inputs);
     y.backward(ones_like(y));
@@ -57,7 +57,7 @@ std::vector<Tensor> result(const Operation& operation, bool composed, DType dtyp
 }
 
 Tensor by_plain_loops(const Operation& operation) {
-    const ReferenceKernels plain;
+    const Plain plain;
     return operation.call(drawn(operation, float32)).detach();
 }
 
@@ -111,7 +111,7 @@ Counts counted(const Tensor& y) {
 }
 
 Counts in_steps(const Operation& operation) {
-    const Composed definitions;
+    const Plain definitions(Plain::operations);
     return counted(operation.call(drawn(operation, float32)));
 }
 
@@ -154,7 +154,7 @@ void fused_times() {
         const Inputs inputs = drawn(operation, float32);
         const Tensor dy = ones_like(operation.call(inputs));
         const auto both_ways = [&](bool composed) {
-            const Composed mode(composed);
+            const Plain mode(Plain::operations, composed);
             operation.call(inputs).backward(dy);
         };
         const auto ms = milliseconds({[&] { both_ways(true); }, [&] { both_ways(false); }});
@@ -168,7 +168,7 @@ void gelu_times() {
     for (const std::int64_t rows : {B * T, std::int64_t{1} << 16}) {
         const Tensor x = ones({rows, 4 * C});
         const auto forward = [&](bool composed) {
-            const Composed mode(composed);
+            const Plain mode(Plain::operations, composed);
             (void)gelu(x, Gelu::tanh);
         };
         const auto ms =
@@ -229,7 +229,7 @@ void the_floor() {
                 million_multiply_adds(all_products), million_multiply_adds([&] { training.step(); }));
 
     const auto composed_step = [&] {
-        const Composed definitions;
+        const Plain definitions(Plain::operations);
         training.step();
     };
     const auto ms = milliseconds({all_products, [&] { training.step(); }, composed_step});

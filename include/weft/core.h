@@ -19,7 +19,7 @@
 #include "weft/base/scoped.h"
 #include "weft/base/utf8.h"
 #include "weft/kernels/matmul_precision.h"
-#include "weft/kernels/reference_kernels.h"
+#include "weft/kernels/plain.h"
 #include "weft/kernels/threads.h"
 #include "weft/ops.h"
 #include "weft/tensor/dtype.h"

@@ -26,5 +26,6 @@
 #include "weft/ops/products.h"
 #include "weft/ops/random.h"
 #include "weft/ops/reductions.h"
+#include "weft/ops/rotary.h"
 #include "weft/ops/shapes.h"
 #include "weft/ops/sorting.h"

@@ -100,7 +100,7 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
             if (!same_bits(again, y))
                 throw GraphError(
                     "checkpoint: f computed other values in backward than before; pass the generators that it "
-                    "draws from, and call backward in the mode (eval, Composed, …) of the forward pass");
+                    "draws from, and call backward in the mode (eval, Plain, …) of the forward pass");
             check_named(again, named, first);
             return gradients_again(again, named, saved, dy, create_graph);
         });

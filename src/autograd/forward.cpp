@@ -115,7 +115,7 @@ struct Push {
             saved, [](const Tensor& x) { return x.defined() && takes_gradient(x.dtype()); });
         tell(is_linear ? "linear" : "transposed");
         const Array numbers = make_array(y.shape(), y.dtype());
-        kernels::active().fill_range(numbers, 1, 1);  // any u would do, but equal ones hide what a rule centres
+        kernels::fill_range(numbers, 1, 1);  // any u would do, but equal ones hide what a rule centres
         const Tensor u = variable_of(numbers, nullptr, {});
         const Scoped<const char*> here(differentiated_rule, operation);
         const Grads of_u = gradients(constants, u);

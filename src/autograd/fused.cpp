@@ -1,6 +1,7 @@
 #include "weft/autograd/fused.h"
 
 #include "autograd/node.h"
+#include "autograd/run.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/lent.h"
 #include "weft/base/op.h"
@@ -29,31 +30,39 @@ Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const 
     return all;
 }
 
+Tensor run(const char* name, const std::vector<Tensor>& inputs,
+           std::function<Tensor(const std::vector<Tensor>& inputs)> definition,
+           const std::function<std::optional<FusedResult>()>& kernel, Vjp rule) {
+    if (kernel && !is_plain(Plain::operations) && running_jvp == nullptr) {
+        const Op here(name);
+        std::optional<FusedResult> computed;
+        {
+            const NoGrad off;
+            computed = kernel();
+        }
+        if (computed) {
+            std::vector<Tensor> to_save = inputs;
+            to_save.insert(to_save.end(), computed->saved.begin(), computed->saved.end());
+            return record(name, std::move(computed->y), inputs, to_save,
+                          [n = inputs.size(), definition = std::move(definition), rule = std::move(rule)](
+                              const Saved& saved, const Tensor& dy) {
+                              const bool create_graph = is_grad_enabled();
+                              if (rule && !create_graph) return rule(saved, dy);
+                              const std::vector<Tensor> in = inputs_again(saved, n);
+                              const EnableGrad on;
+                              return gradients_again(definition(in), in, saved, dy, create_graph);
+                          });
+        }
+    }
+    const Scoped<const char*> differentiated(differentiated_rule, name);
+    const Lent lent(name, inputs);
+    return definition(inputs);
+}
+
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
              const std::function<FusedResult()>& kernel, Vjp rule) {
-    if (composed_mode()) {
-        const Scoped<const char*> differentiated(differentiated_rule, operation);
-        const Lent lent(operation, inputs);
-        return reference(inputs);
-    }
-    const Op here(operation);
-    FusedResult computed;
-    {
-        const NoGrad off;
-        computed = kernel();
-    }
-    std::vector<Tensor> to_save = inputs;
-    to_save.insert(to_save.end(), computed.saved.begin(), computed.saved.end());
-    return record(operation, std::move(computed.y), inputs, to_save,
-                  [n = inputs.size(), reference = std::move(reference), rule = std::move(rule)](
-                      const Saved& saved, const Tensor& dy) {
-                      const bool create_graph = is_grad_enabled();
-                      if (rule && !create_graph) return rule(saved, dy);
-                      const std::vector<Tensor> in = inputs_again(saved, n);
-                      const EnableGrad on;
-                      return gradients_again(reference(in), in, saved, dy, create_graph);
-                  });
+    return run(operation, inputs, std::move(reference), kernel, std::move(rule));
 }
 
 }  // namespace weft

@@ -11,14 +11,10 @@ namespace weft {
 namespace {
 std::atomic<std::uint64_t> last_number{0};
 thread_local bool enabled = true;
-thread_local bool composed = false;
 }  // namespace
 
 bool is_grad_enabled() { return enabled; }
 GradMode::GradMode(bool on) : mode_(enabled, on) {}
-
-bool composed_mode() { return composed || running_jvp != nullptr; }
-Composed::Composed(bool on) : mode_(composed, on) {}
 
 std::uint64_t next_number() { return ++last_number; }
 

@@ -127,6 +127,7 @@ struct JvpRun {
 private:
     const Scoped<JvpRun*> here_;
     const GradMode mode_;
+    const Plain textbook_{Plain::operations};  // kernels have no tangents
     const Scoped<std::uint64_t> constants_;
 };
 constinit inline thread_local JvpRun* running_jvp = nullptr;

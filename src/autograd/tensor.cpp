@@ -210,7 +210,7 @@ double Tensor::at(const Shape& index) const {
 Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);
     check_representable("fill_", value, dtype());
-    kernels::active().fill(array(), value);
+    kernels::fill(array(), value);
     return bump_version();
 }
 
@@ -219,7 +219,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
     check_computes("add_", dtype());
     check_representable("add_", alpha, dtype());
-    kernels::active().axpy(array(), alpha, operand("add_", *this, other));
+    kernels::axpy(array(), alpha, operand("add_", *this, other));
     return bump_version();
 }
 
@@ -227,7 +227,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
     check_computes("mul_", dtype());
-    kernels::active().multiply(array(), array(), operand("mul_", *this, other));
+    kernels::multiply(array(), array(), operand("mul_", *this, other));
     return bump_version();
 }
 
@@ -236,13 +236,13 @@ Tensor& Tensor::mul_(double factor) {
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
     check_computes("mul_", dtype());
     check_representable("mul_", factor, dtype());
-    kernels::active().scale(array(), array(), factor);
+    kernels::scale(array(), array(), factor);
     return bump_version();
 }
 
 Tensor& Tensor::copy_(const Tensor& other) {
     check_in_place("copy_", *this, &other);
-    kernels::active().copy(array(), operand("copy_", *this, other));
+    kernels::copy(array(), operand("copy_", *this, other));
     return bump_version();
 }
 

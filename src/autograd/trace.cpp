@@ -3,7 +3,6 @@
 #include <map>
 
 #include "autograd/node.h"
-#include "kernels/threads/parallel.h"
 
 namespace weft {
 

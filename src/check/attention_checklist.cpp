@@ -8,6 +8,7 @@
 #include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
+#include "weft/kernels/plain.h"
 
 namespace weft::check {
 
@@ -32,7 +33,7 @@ Tensor TracedRun::operator[](const std::string& name) const {
 }
 
 TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask) {
-    const Composed composed;  // Weft's fused attention has no scores or weights to name
+    const Plain composed(Plain::operations);  // Weft's fused attention has no scores or weights to name
     Trace trace;
     TracedRun traced;
     traced.x = x;

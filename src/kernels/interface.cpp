@@ -7,17 +7,14 @@
 #include <mutex>
 #include <numeric>
 
-#include "kernels/fast/half/half_gemm.h"
 #include "kernels/reference/packed_formats.h"
-#include "kernels/threads/parallel.h"
 #include "kernels/visit_block.h"
 #include "weft/kernels/matmul_precision.h"
-#include "weft/kernels/reference_kernels.h"
 
 namespace weft {
 
 namespace {
-thread_local bool reads_reference = false, rounds_operands = false;
+thread_local bool rounds_operands = false;
 
 bool is_medium(std::string_view precision) {
     if (precision != "medium" && precision != "highest")
@@ -34,15 +31,19 @@ bool is_medium(std::string_view precision) {
 }
 }  // namespace
 
-ReferenceKernels::ReferenceKernels(bool reference) : mode_(reads_reference, reference) {}
+Plain::Plain(Readings readings, bool on)
+    : mode_(plain_readings,
+            on ? plain_readings | readings : plain_readings & ~static_cast<unsigned>(readings)) {}
 
-bool reference_kernels() { return reads_reference; }
+bool is_plain(Plain::Readings readings) { return (plain_readings & readings) == readings; }
 
 void set_float32_matmul_precision(std::string_view precision) { rounds_operands = is_medium(precision); }
 std::string get_float32_matmul_precision() { return rounds_operands ? "medium" : "highest"; }
 Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
     : mode_(rounds_operands, is_medium(precision)) {}
-bool has_bfloat16_products() { return kernels::fast::has_half_gemm(); }
+bool has_bfloat16_products() {
+    return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
+}
 
 // What kept_operand keeps: the array, and of which view of the memory at which version.
 struct Rounded {
@@ -54,48 +55,10 @@ struct Rounded {
 
 namespace kernels {
 
-namespace reference {
-extern const Filling filling_table;
-extern const Elementwise elementwise_table;
-extern const Products products_table;
-extern const Packed packed_table;
-extern const Reductions reductions_table;
-extern const Scans scans_table;
-extern const Rows rows_table;
-extern const LayerNorm layer_norm_table;
-extern const Indexing indexing_table;
-extern const Attention attention_table;
-}  // namespace reference
-namespace fast {
-extern const Filling filling_table;
-extern const Elementwise elementwise_table;
-extern const Products products_table;
-extern const Packed packed_table;
-extern const Reductions reductions_table;
-extern const Scans scans_table;
-extern const Rows rows_table;
-extern const LayerNorm layer_norm_table;
-extern const Indexing indexing_table;
-extern const Attention attention_table;
-}  // namespace fast
-
-const Kernels& active() {
-    static const Kernels plain{reference::filling_table,    reference::elementwise_table,
-                               reference::products_table,   reference::packed_table,
-                               reference::reductions_table, reference::scans_table,
-                               reference::rows_table,       reference::layer_norm_table,
-                               reference::indexing_table,   reference::attention_table};
-    static const Kernels quick{fast::filling_table,  fast::elementwise_table, fast::products_table,
-                               fast::packed_table,   fast::reductions_table,  fast::scans_table,
-                               fast::rows_table,     fast::layer_norm_table,  fast::indexing_table,
-                               fast::attention_table};
-    return reads_reference ? plain : quick;
-}
-
 Array copy_of(const Array& x, DType dtype) {
-    Array copy = make_array(x.shape, dtype);
-    active().copy(copy, x);
-    return copy;
+    Array made = make_array(x.shape, dtype);
+    copy(made, x);
+    return made;
 }
 
 CompactMatrix compact(const Array& half) {
@@ -148,7 +111,7 @@ Array contiguous(const Array& x) { return x.is_contiguous() ? x : copy_of(x); }
 
 Array filled(const Shape& shape, double value, DType dtype, const char* operation) {
     Array x = make_array(shape, dtype, operation);
-    active().fill(x, value);
+    fill(x, value);
     return x;
 }
 

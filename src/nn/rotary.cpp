@@ -5,15 +5,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "weft/autograd/fused.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/ops.h"
 
 namespace weft::nn {
 
 namespace {
-
-constexpr std::int64_t row_grain = 8192;  // elements of one task
 
 void check(bool is_right, const char* what, double value, const char* needed) {
     if (!is_right) throw ValueError("rotary: ", what, " is ", value, "; it must be ", needed);
@@ -110,47 +107,6 @@ double attention_factor(const RotaryScaling& s) {
     return 1;
 }
 
-Tensor rotary_reference(const Tensor& x, const Tensor& c, const Tensor& s, RotaryPairs kind) {
-    const std::int64_t half = c.size(-1), d = x.size(-1);
-    const bool is_whole = d == 2 * half;
-    const Tensor turned = is_whole ? x : x.slice(-1, 0, 2 * half);  // (…, T, r)
-    const auto joined = [&](const Tensor& y) { return is_whole ? y : cat({y, x.slice(-1, 2 * half, d)}, -1); };
-    if (kind == RotaryPairs::halves) {
-        const Tensor a = turned.slice(-1, 0, half), b = turned.slice(-1, half, 2 * half);  // (…, T, r/2)
-        return joined(cat({a * c - b * s, a * s + b * c}, -1));                            // (…, T, d)
-    }
-    Shape in_pairs = turned.shape();
-    in_pairs[-1] = half;
-    in_pairs.push_back(2);
-    const Tensor pairs = turned.reshape(in_pairs);                                     // (…, T, r/2, 2)
-    const Tensor a = pairs.select(-1, 0), b = pairs.select(-1, 1);                     // (…, T, r/2)
-    return joined(stack({a * c - b * s, a * s + b * c}, -1).reshape(turned.shape()));  // (…, T, d)
-}
-
-// The pairs of x (…, T, d) turned at once by angles with these cosines and sines (T, r/2), contiguous.
-Tensor turned(const Tensor& x, const Tensor& cos, const Tensor& sin, RotaryPairs kind) {
-    const Tensor y = x.clone();
-    if (y.numel() == 0) return y;
-    const std::int64_t d = x.size(-1), half = cos.size(-1), rows = x.numel() / d;
-    const std::int64_t step = kind == RotaryPairs::halves ? 1 : 2, gap = kind == RotaryPairs::halves ? half : 1;
-    const auto turn = [&]<class T>(T* data) {
-        parallel_for(rows, std::max<std::int64_t>(1, row_grain / d), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row) {
-                const std::int64_t at = row % cos.size(0) * half;
-                const T *c = cos.data<T>() + at, *s = sin.data<T>() + at;
-                T *a = data + row * d, *b = a + gap;
-                for (std::int64_t i = 0; i < half; ++i, a += step, b += step) {
-                    const T was = *a;
-                    *a = was * c[i] - *b * s[i];
-                    *b = was * s[i] + *b * c[i];
-                }
-            }
-        });
-    };
-    y.dtype() == float32 ? turn(y.data<float>()) : turn(y.data<double>());
-    return y;
-}
-
 }  // namespace
 
 std::int64_t rotary_length(const RotaryOptions& options, std::int64_t length) {
@@ -173,29 +129,6 @@ RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64
     Tensor c = cos(angle), s = sin(angle);                                         // (T, r/2)
     if (const double factor = attention_factor(options.scaling); factor != 1) c = c * factor, s = s * factor;
     return {c.to(dtype), s.to(dtype), options.pairs};
-}
-
-Tensor rotary(const Tensor& x, const RotaryTable& table) {
-    const int rank = x.rank();
-    if (table.cos.rank() != 2 || table.sin.shape() != table.cos.shape())
-        throw ShapeError("rotary: a table of cosines ", table.cos.shape(), " and sines ", table.sin.shape(),
-                         "; both must be (T, r/2)");
-    const std::int64_t half = table.cos.size(-1), d = rank > 0 ? x.size(-1) : 0;
-    if (rank < 2 || rank >= Shape::max_rank || d < 2 * half || x.size(-2) != table.cos.size(0))
-        throw ShapeError("rotary: takes (…, ", table.cos.size(0), ", d) with d at least ", 2 * half, ", not ",
-                         x.shape());
-    if (!takes_gradient(x.dtype()) || table.cos.dtype() != x.dtype() || table.sin.dtype() != x.dtype())
-        throw DTypeError("rotary: x is ", name(x.dtype()), ", cosines ", name(table.cos.dtype()), ", sines ",
-                         name(table.sin.dtype()), "; all must be float32, or all float64");
-    const RotaryPairs pairs = table.pairs;
-    Vjp rule = [pairs](const Saved& saved, const Tensor& dy) {  // turned back
-        return Grads{turned(dy, saved[1].contiguous(), -saved[2], pairs), {}, {}};
-    };
-    if (table.cos.requires_grad() || table.sin.requires_grad()) rule = nullptr;
-    return fused(
-        "rotary", {x, table.cos, table.sin},
-        [pairs](const std::vector<Tensor>& in) { return rotary_reference(in[0], in[1], in[2], pairs); },
-        [&] { return FusedResult{turned(x, table.cos.contiguous(), table.sin.contiguous(), pairs)}; }, rule);
 }
 
 Tensor rotary(const Tensor& x, std::int64_t first_position, const RotaryOptions& options) {

@@ -228,7 +228,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     const Shape of_values = broadcast_shapes(a.shape(), b.shape());
     const Tensor y = empty(broadcast_shapes(condition.shape(), of_values), a.dtype());
     const auto as_y = [&](const Tensor& x) { return broadcast_view(x.array(), y.shape()); };
-    kernels::active().where(y.array(), as_y(condition), as_y(a), as_y(b));
+    kernels::where(y.array(), as_y(condition), as_y(a), as_y(b));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
     return record_symmetric(
         y, {a, b}, {condition}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {

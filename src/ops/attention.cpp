@@ -3,9 +3,10 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
-#include "kernels/interface.h"
 #include "ops/masked_matmul.h"
+#include "ops/slots.h"
 
 namespace weft {
 
@@ -33,13 +34,6 @@ Qkv values_of(const Heads& heads) {
     const Op op("q, k and v");
     const NoGrad off;
     return heads.qkv();
-}
-
-// The first n tensors as heads: q, k and v, or one packed projection of the sizes in `packed`.
-Heads as_heads(const std::vector<Tensor>& tensors, std::size_t n, PackedHeads packed) {
-    if (n == 3) return Qkv{tensors[0], tensors[1], tensors[2]};
-    packed.qkv = tensors[0];
-    return packed;
 }
 
 void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -101,144 +95,54 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
 
 Tensor in_shape(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : x.reshape(shape); }
 
-// The reference implementation: every step is a tensor with a name. The weights have the shape that the caller
+// The definition: every step is a tensor with a name. The weights have the shape that the caller
 // sees, and are what multiplies v, so that a gradient retained there is that of the whole result.
-AttentionResult attention_reference(const char* caller, const Qkv& qkv, const AttentionOptions& o,
-                                    const Shape& seen) {
+AttentionResult small_attention(const Qkv& qkv, const Tensor& bias, const AttentionSetup& setup,
+                                const Shape& seen) {
+    const AttentionOptions& o = setup.options;
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
     const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
     const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
     const Tensor v = traced("v", repeat_kv(qkv[2], shape[1]));  // (B, H, S, d_v)
     Tensor mask;
-    if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
+    if (!o.mask.blocks_nothing())
+        mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], setup.caller);
     Tensor scores =
         traced("scores", masked_matmul(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
     if (o.softcap) scores = traced("capped scores", tanh(scores / *o.softcap) * *o.softcap);
-    if (o.bias.defined()) scores = traced("biased scores", scores + o.bias);
+    if (bias.defined()) scores = traced("biased scores", scores + bias);
     traced("mask", mask);
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
     Tensor weights = traced("weights", softmax(scores, -1));  // fully masked rows are 0
     // Masked weights are 0 already; this makes their gradients 0 too, even where v is so large that they
     // overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
-    if (o.dropout > 0) weights = traced("weights after dropout", dropout(weights, o.dropout, *o.rng));
+    if (o.dropout > 0)
+        weights =
+            traced("weights after dropout", weights * dropout_mask(shape, weights.dtype(), setup.dropout));
     weights = in_shape(weights, seen);
     return {traced("heads", masked_matmul(in_shape(weights, shape), v, mask, Pairs::in_a)),
             weights};  // (B, H, T, d_v)
 }
 
-// x as the kernel reads it: rows of consecutive elements that do not overlap (those of an expanded tensor do).
-Array row_contiguous(const Tensor& x) {
-    const Array a = kernels::dense_operand(x.array());
-    const bool dense = a.strides[3] == 1 || a.shape[3] == 1,
-               disjoint = a.strides[2] >= a.shape[3] || a.shape[2] == 1;
-    return dense && disjoint ? a : kernels::contiguous(a);
-}
-
-// A tensor (B, H, n, d) for x's B, H and n, stored as (B, n, H, d), so merging its heads copies nothing.
-Tensor make_token_major(const Tensor& x, std::int64_t d) {
-    return Tensor(transposed_view(make_array({x.size(0), x.size(2), x.size(1), d}, x.dtype()), 1, 2));
-}
-
-// The same at once.
-AttentionResult attention_fused(const char* caller, const Heads& heads, const Qkv& qkv,
-                                const AttentionOptions& o, bool wants_weights, const Shape& seen) {
-    const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
-    kernels::AttentionParams params{*o.scale,
-                                    o.mask.is_causal(),
-                                    o.mask.width().value_or(kernels::AttentionParams().window),
-                                    {},
-                                    {},
-                                    o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
-    for (const Tensor& ids : o.mask.document_ids(shape[0], shape[2], shape[3], caller))
-        params.documents.push_back(broadcast_view(ids.array(), {shape[0], shape[3]}));
-    for (const Tensor& part : o.mask.rest(shape[0], shape[1], shape[2], shape[3], caller))
-        params.blocked.push_back(broadcast_view(part.array(), shape));
-    Rng::State draws;  // where the draws of dropout begin
-    if (o.dropout > 0) {
-        draws = o.rng->state();
-        params.dropout = {o.dropout, draws.seed, o.rng->reserve(kernels::dropout_positions(shape.numel()))};
-    }
-    const auto& [q, k, v] = qkv;
-    const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
-    const Tensor y = make_token_major(q, v.size(3));
-    const Array weights = wants_weights ? make_array(shape, q.dtype()) : Array();
-    kernels::active().attention(y.array(), stats, weights,
-                                {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
-
-    const std::vector<Tensor> tensors = heads.tensors();
-    const std::size_t n = wants_weights ? 3 : tensors.size();  // of q, k and v, or the packed projection
-    PackedHeads sizes;
-    if (const auto* packed = std::get_if<PackedHeads>(&heads.form)) sizes = *packed;
-    sizes.qkv = {};  // the rule holds what it saves, and no tensor beside it
-    // The reference implementation again, with the same draws.
-    const auto again = [caller, o, sizes, draws, n, shape](const std::vector<Tensor>& in) {
-        AttentionOptions options = o;
-        options.bias = in[n];
-        Rng rng;
-        rng.set_state(draws);
-        options.rng = &rng;
-        return attention_reference(caller, as_heads(in, n, sizes).qkv(), options, shape);
-    };
-    // The mask is an input, too, so backward notices if it was changed in place.
-    const auto with_bias_and_mask = [&](std::vector<Tensor> inputs) {
-        inputs.push_back(o.bias);
-        inputs.insert(inputs.end(), o.mask.parts().begin(), o.mask.parts().end());
-        return inputs;
-    };
-    if (wants_weights) {  // y = weights · v in the graph, too
-        const Qkv parts = heads.qkv();
-        AttentionResult result;
-        result.weights =
-            traced(o.dropout > 0 ? "weights after dropout" : "weights",
-                   fused(
-                       "attention weights", with_bias_and_mask({parts[0], parts[1], parts[2].detach()}),
-                       [again](const std::vector<Tensor>& in) { return again(in).weights; },
-                       [&] { return FusedResult{Tensor(weights)}; }));
-        result.weights = in_shape(result.weights, seen);
-        Tensor mask;
-        if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
-        result.output = fused(
-            "scaled_dot_product_attention", {in_shape(result.weights, shape), parts[2], mask},
-            [H = shape[1]](const std::vector<Tensor>& in) {
-                return masked_matmul(in[0], repeat_kv(in[1], H), in[2], Pairs::in_a);
-            },
-            [&] { return FusedResult{y}; });
-        return result;
-    }
-    const auto rule = [params, n, sizes, own = n + 1 + o.mask.parts().size()](const Saved& saved,
-                                                                              const Tensor& dy) {
-        std::vector<Tensor> inputs, grads;
-        for (std::size_t i = 0; i < n; ++i) {
-            const Tensor& x = inputs.emplace_back(saved[i]);
-            grads.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
-        }
-        const auto [q, k, v] = as_heads(inputs, n, sizes).qkv();
-        const auto [dq, dk, dv] = as_heads(grads, n, sizes).qkv();  // views of a packed gradient
-        const Tensor dbias = saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
-        kernels::active().attention_backward(
-            {dq.array(), dk.array(), dv.array()}, dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
-            saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
-            {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
-        grads.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
-        grads.resize(own);  // the mask has none
-        return grads;
-    };
-    return {fused(
-                "scaled_dot_product_attention", with_bias_and_mask(tensors),
-                [again](const std::vector<Tensor>& in) { return again(in).output; },
-                [&] {
-                    return FusedResult{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
-                },
-                rule),
-            {}};
+Tensor small_attention(const Inputs& in, const AttentionSetup& setup) {
+    const Qkv qkv = setup.heads(in).qkv();
+    return small_attention(qkv, in[setup.n], setup, shape_of_scores(qkv)).output;
 }
 
 }  // namespace
 
+// The first inputs as heads.
+Heads AttentionSetup::heads(const Inputs& in) const {
+    if (n == 3) return Qkv{in[0], in[1], in[2]};
+    PackedHeads packed = sizes;
+    packed.qkv = in[0];
+    return packed;
+}
+
 AttentionResult Heads::attend(const char* caller, const AttentionOptions& options, bool wants_weights) const {
     std::optional<Op> whole;  // unless its steps are recorded
-    if (!composed_mode()) whole.emplace("scaled_dot_product_attention");
+    if (!is_plain(Plain::operations)) whole.emplace("scaled_dot_product_attention");
     Heads heads = *this;
     Qkv qkv = values_of(heads);
     check_heads(caller, qkv[0], qkv[1], qkv[2]);
@@ -252,13 +156,25 @@ AttentionResult Heads::attend(const char* caller, const AttentionOptions& option
             for (Tensor& x : std::get<Qkv>(heads.form)) x = with_rank_4(x);
         qkv = values_of(heads);
     }
-    const AttentionOptions o = completed(caller, options, qkv);
-
-    // The kernel cannot scale by 0, because BLAS does not read what it would multiply by 0, and so misses NaN.
-    const bool is_fused = !composed_mode() && !o.softcap && static_cast<float>(*o.scale) != 0;
-    const AttentionResult result = is_fused ? attention_fused(caller, heads, qkv, o, wants_weights, w)
-                                            : attention_reference(caller, heads.qkv(), o, w);
-    return {in_shape(result.output, y), result.weights};
+    const Shape scores = shape_of_scores(qkv);
+    AttentionSetup setup{caller, completed(caller, options, qkv), {}, {}};
+    const AttentionOptions& o = setup.options;
+    setup.documents = o.mask.document_ids(scores[0], scores[2], scores[3], caller);
+    setup.blocked = o.mask.rest(scores[0], scores[1], scores[2], scores[3], caller);
+    if (o.dropout > 0)
+        setup.dropout = {o.dropout, o.rng->seed(), o.rng->reserve(kernels::dropout_positions(scores.numel()))};
+    if (wants_weights) {
+        const AttentionResult result = small_attention(heads.qkv(), o.bias, setup, w);
+        return {in_shape(result.output, y), result.weights};
+    }
+    Inputs inputs = heads.tensors();
+    setup.n = inputs.size();
+    if (const auto* packed = std::get_if<PackedHeads>(&heads.form)) setup.sizes = *packed;
+    setup.sizes.qkv = {};  // an input, which backward saves
+    inputs.push_back(std::exchange(setup.options.bias, {}));
+    inputs.insert(inputs.end(), o.mask.parts().begin(), o.mask.parts().end());  // so changes are noticed
+    return {in_shape(run("scaled_dot_product_attention", inputs, setup, small_attention, attention_kernel), y),
+            {}};
 }
 
 Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {

@@ -67,6 +67,9 @@ Tensor in_one_type(const Tensor& a, const Tensor& b, const F& f) {
 // Element i of a contiguous array, which << prints.
 inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
 
+// 1 / (1 − p) for elements that are kept, else 0 (kernels::fill_dropout).
+Tensor dropout_mask(const Shape& shape, DType dtype, const kernels::Dropout& dropout);
+
 // dy = da b + a db for y = a b, a product of the first two tensors that were saved; dx is da and db.
 template <class Product>
 Tensor product_rule(const Product& product, const Saved& saved, const Grads& dx) {

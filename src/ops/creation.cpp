@@ -46,7 +46,7 @@ Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
     const U distance = step > 0 ? U(end) - U(start) : U(start) - U(end), stride = step > 0 ? U(step) : -U(step);
     const U count = distance / stride + (distance % stride != 0);
     Array x = make_array({static_cast<std::int64_t>(std::min(count, U(INT64_MAX)))}, int64, "arange");
-    kernels::active().fill_integers(x, start, step);
+    kernels::fill_integers(x, start, step);
     return Tensor(std::move(x));
 }
 
@@ -67,7 +67,7 @@ Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 Tensor eye(std::int64_t n, DType dtype) { return eye(n, n, dtype); }
 Tensor eye(std::int64_t n, std::int64_t m, DType dtype) {
     const Array x = kernels::filled({n, m}, 0, dtype, "eye");
-    kernels::active().fill(view_of(x, {std::min(n, m)}, {m + 1}, 0), 1);
+    kernels::fill(view_of(x, {std::min(n, m)}, {m + 1}, 0), 1);
     return Tensor(x);
 }
 
@@ -86,7 +86,7 @@ Tensor arange(double start, double end, double step, DType dtype) {
                         static_cast<std::int64_t>(step));
     }
     Array x = make_array({count < 0x1p63 ? static_cast<std::int64_t>(count) : INT64_MAX}, dtype, "arange");
-    kernels::active().fill_range(x, start, step);
+    kernels::fill_range(x, start, step);
     return Tensor(std::move(x));
 }
 

@@ -25,7 +25,7 @@ Tensor normalized(const Tensor& indices, std::int64_t n) {
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
     const Op op("index_add");
     const Tensor y = zeros(shape, x.dtype());
-    kernels::active().index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
+    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
     return record(y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
         return Grads{index_select(dy, axis, saved[0])};
     });
@@ -51,7 +51,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
     Shape shape = x.shape();
     shape[axis] = index.numel();
     Array y = make_array(shape, x.dtype());
-    kernels::active().index_select(y, kernels::contiguous(x.array()), axis, index.array());
+    kernels::index_select(y, kernels::contiguous(x.array()), axis, index.array());
     return record(Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{index_add(shape, axis, saved[0], dy)};
@@ -64,7 +64,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
     check_fits(indices.shape(), x.shape(), axis);
     const Tensor index = normalized(indices, x.size(axis));
     Array y = make_array(index.shape(), x.dtype());
-    kernels::active().gather(y, kernels::contiguous(x.array()), axis, index.array());
+    kernels::gather(y, kernels::contiguous(x.array()), axis, index.array());
     return record(Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{scatter_add(shape, axis, saved[0], dy)};
@@ -82,7 +82,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
                          source.shape(), "; they must be equal");
     const Tensor index = normalized(indices, shape[axis]);
     Array y = kernels::filled(shape, 0, source.dtype(), "scatter_add");
-    kernels::active().scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
+    kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
     return record(Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
 }

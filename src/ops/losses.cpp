@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/interface.h"
 #include "ops/common.h"
+#include "ops/slots.h"
 
 namespace weft {
 
@@ -42,8 +42,8 @@ void check_classes(const char* what, const Tensor& x, const Tensor& targets, std
 }
 
 // Logits (R, V), targets (R,).
-Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
-    const Tensor ignored = targets == integer(ignore_index);
+Tensor small_cross_entropy(const Inputs& in, const ClassOptions& o) {
+    const Tensor &logits = in[0], &targets = in[1], ignored = targets == integer(o.ignore_index);
     const double counted = static_cast<double>(targets.numel()) - sum(ignored.to(int64)).item();
     // Ignored rows are set to 0, because NaN · 0 is not 0.
     const Tensor read = any(ignored) ? masked_fill(logits, ignored.unsqueeze(1), 0) : logits;
@@ -60,27 +60,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     check_classes("logits", logits, targets, ignore_index);
     const std::int64_t V = logits.size(-1), R = targets.numel();
     const Tensor x = logits.reshape({R, V}), t = targets.reshape({R}).contiguous();
-    // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
-    return fused(
-        "cross_entropy", {x, t},
-        [ignore_index](const std::vector<Tensor>& in) {
-            return cross_entropy_reference(in[0], in[1], ignore_index);
-        },
-        [&] {
-            const Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()),
-                        log_sum = make_array({R}, x.dtype());
-            const std::int64_t counted = kernels::active().cross_entropy(
-                loss, max, log_sum, kernels::contiguous(x.array()), t.array(), ignore_index);
-            return FusedResult{Tensor(loss), {Tensor(max), Tensor(log_sum), integer(counted)}};
-        },
-        [ignore_index](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &t = saved[1];
-            const Array dx = make_array(x.shape(), x.dtype());
-            kernels::active().cross_entropy_backward(dx, kernels::contiguous(x.array()), saved[2].array(),
-                                                     saved[3].array(), t.array(), ignore_index,
-                                                     dy.item() / std::max(saved[4].item(), 1.0));
-            return Grads{Tensor(dx), Tensor()};
-        });
+    return run("cross_entropy", {x, t}, ClassOptions{ignore_index}, small_cross_entropy, cross_entropy_kernel);
 }
 
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "autograd/node.h"
-#include "kernels/interface.h"
 #include "ops/common.h"
+#include "ops/slots.h"
 
 namespace weft {
 
@@ -43,10 +43,15 @@ double at_least_normal(double eps, const Tensor& x) {
                                               : std::numeric_limits<double>::min());
 }
 
-Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    Tensor y = normalised(moments(x, -1, true), eps);
-    if (weight.defined()) y = y * weight;
-    return bias.defined() ? y + bias : y;
+Tensor small_layer_norm(const Inputs& in, const NormOptions& o) {
+    Tensor y = normalised(moments(in[0], -1, true), o.eps);
+    if (in[1].defined()) y = y * in[1];
+    return in[2].defined() ? y + in[2] : y;
+}
+
+Tensor small_rms_norm(const Inputs& in, const NormOptions& o) {
+    const Tensor y = normalised(moments(in[0], -1, false), o.eps);
+    return in[1].defined() ? y * in[1] : y;
 }
 
 void check_row(const char* what, const Tensor& x, const Tensor& row) {
@@ -82,60 +87,22 @@ void check_collects(const BatchNormStats& running, const Tensor& x, const Tensor
     }
 }
 
-// weight or bias (C,); `value` everywhere if it is undefined.
-Array row_or(const Tensor& row, double value, const Tensor& x) {
-    return row.defined() ? kernels::contiguous(row.array()) : full({x.size(-1)}, value, x.dtype()).array();
-}
-
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     const Op op("layer_norm", Op::of_others);
     check_norm(x, weight, bias, eps);
-    eps = at_least_normal(eps, x);
-    return fused(
-        "layer_norm", {x, weight, bias},
-        [eps](const std::vector<Tensor>& in) { return layer_norm_reference(in[0], in[1], in[2], eps); },
-        [&] {
-            Shape rows = x.shape();
-            rows.erase(rows.rank() - 1);
-            const Array y = make_array(x.shape(), x.dtype()), mean = make_array({rows.numel(), 2}, x.dtype()),
-                        rstd = make_array(rows, x.dtype());
-            kernels::active().layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x),
-                                         row_or(bias, 0, x), eps);
-            return FusedResult{Tensor(y), {Tensor(mean), Tensor(rstd)}};
-        },
-        [](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &weight = saved[1];
-            const Array dx = make_array(x.shape(), x.dtype()),
-                        dweight = saved.needs_input_grad(1) ? make_array({x.size(-1)}, x.dtype()) : Array(),
-                        dbias = saved.needs_input_grad(2) ? make_array({x.size(-1)}, x.dtype()) : Array();
-            kernels::active().layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
-                                                  kernels::contiguous(x.array()), saved[3].array(),
-                                                  saved[4].array(), row_or(weight, 1, x));
-            return Grads{Tensor(dx), dweight.storage ? Tensor(dweight) : Tensor(),
-                         dbias.storage ? Tensor(dbias) : Tensor()};
-        });
+    return run("layer_norm", {x, weight, bias}, NormOptions{at_least_normal(eps, x)}, small_layer_norm,
+               layer_norm_kernel);
 }
 
-// Its gradient is that of its reference.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
     const Op op("rms_norm", Op::of_others);
     const double wanted = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
                                                             : std::numeric_limits<double>::epsilon());
     check_norm(x, weight, {}, wanted);
-    const double added = at_least_normal(wanted, x);
-    return fused(
-        "rms_norm", {x, weight},
-        [added](const std::vector<Tensor>& in) {
-            const Tensor y = normalised(moments(in[0], -1, false), added);
-            return in[1].defined() ? y * in[1] : y;
-        },
-        [&] {
-            const Array y = make_array(x.shape(), x.dtype());
-            kernels::active().rms_norm(y, kernels::contiguous(x.array()), row_or(weight, 1, x), added);
-            return FusedResult{Tensor(y)};
-        });
+    return run("rms_norm", {x, weight}, NormOptions{at_least_normal(wanted, x)}, small_rms_norm,
+               rms_norm_kernel);
 }
 
 Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& weight, const Tensor& bias,

@@ -1,14 +1,9 @@
 #include "weft/ops/packed.h"
 
 #include "ops/common.h"
-#include "ops/packed.h"
+#include "ops/slots.h"
 
 namespace weft {
-
-Array as_rows(const Array& x, std::int64_t rows) {
-    const Array dense = kernels::contiguous(x);
-    return view_of(dense, {rows, x.shape[-1]}, {x.shape[-1], 1}, dense.offset);
-}
 
 std::optional<CompactWeight> compact(const Tensor& weight) {
     if (const PackedMatrix* blocks = weight.packed())
@@ -44,21 +39,14 @@ Tensor dequantize(const PackedMatrix& w) {
 
 Tensor rows_at(const CompactWeight& weight, const Tensor& ids) {
     const Array rows = make_array({ids.numel(), weight.matrix.k}, float32);
-    kernels::active().widen_rows(rows, weight.matrix, ids.array());
+    kernels::widen_rows(rows, weight.matrix, ids.array());
     return Tensor(rows);
 }
 
 namespace {
 
-// Whether products take this weight as it is: a matrix of bfloat16, while they round to that.
-bool is_operand(const Tensor& weight) {
-    return weight.defined() && weight.packed() == nullptr && weight.dtype() == kernels::operand_type(float32);
-}
-
-// y = x W, or y + x W.
-void multiply(const Array& y, const Array& x, const Array& w, bool adds) {
-    const kernels::Product product{y, kernels::operand(x), w, adds};
-    kernels::active().products({&product, 1});
+Tensor small_compact_linear(const Inputs& in, const CompactLinearOptions& o) {
+    return linear(in[0], rows_at(o.weight, arange(o.weight.matrix.n)), in[1]);
 }
 
 }  // namespace
@@ -68,32 +56,8 @@ Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight
     if (x.dtype() != float32)
         throw DTypeError("linear: a weight in half or in blocks is computed in float32, and x is ",
                          name(x.dtype()), "; convert x with to(float32), or the weight: to(), dequantize()");
-    return fused(
-        "linear", {x, bias, weight.packed() == nullptr ? weight : Tensor()},
-        [w](const std::vector<Tensor>& in) { return linear(in[0], rows_at(w, arange(w.matrix.n)), in[1]); },
-        [&] {  // y = x Wᵀ + b
-            const Tensor y = empty(shape, float32);
-            if (bias.defined()) kernels::active().copy(y.array(), broadcast_view(bias.array(), shape));
-            const Array to = as_rows(y.array(), rows), from = as_rows(x.array(), rows);
-            if (is_operand(weight))
-                multiply(to, from, transposed_view(kernels::operand(weight.array()), 0, 1), bias.defined());
-            else
-                kernels::active().packed_linear(to, kernels::dense_operand(from), w.matrix, bias.defined());
-            return FusedResult{y};
-        },
-        [w, rows](const Saved& saved, const Tensor& dy) {
-            Grads grads(3);
-            if (saved.needs_input_grad(0)) {
-                grads[0] = empty(saved[0].shape(), float32);  // dx = dy W
-                const Array to = as_rows(grads[0].array(), rows), from = as_rows(dy.array(), rows);
-                if (is_operand(saved[2]))
-                    multiply(to, from, kernels::operand(saved[2].array()), false);
-                else
-                    kernels::active().packed_linear_backward(to, kernels::dense_operand(from), w.matrix);
-            }
-            if (saved.needs_input_grad(1)) grads[1] = sum_to(dy, saved[1].shape());
-            return grads;
-        });
+    return run("linear", {x, bias, weight.packed() == nullptr ? weight : Tensor()},
+               CompactLinearOptions{w, shape, rows}, small_compact_linear, compact_linear_kernel);
 }
 
 Tensor linear(const Tensor& x, const PackedMatrix& weight, const Tensor& bias) {

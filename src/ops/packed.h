@@ -17,8 +17,6 @@ struct CompactWeight {
 // That of a matrix of half size or in blocks; nothing for any other tensor.
 std::optional<CompactWeight> compact(const Tensor& weight);
 
-// x (…, n) as (rows, n), in x's memory if it is contiguous.
-Array as_rows(const Array& x, std::int64_t rows);
 // x (rows, k) Wᵀ + b in `shape`; the sizes fit, and w is compact(weight).
 Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight& w, const Tensor& bias,
                       const Shape& shape, std::int64_t rows);

@@ -5,9 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/interface.h"
 #include "ops/common.h"
-#include "ops/packed.h"
+#include "ops/slots.h"
 
 namespace weft {
 
@@ -40,8 +39,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::active().matmul(y, broadcast_view(kernels::operand(a.array()), matrices(m, k)),
-                             broadcast_view(kernels::operand(b.array()), matrices(k, n)));
+    kernels::matmul(y, broadcast_view(kernels::operand(a.array()), matrices(m, k)),
+                    broadcast_view(kernels::operand(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
         Tensor(std::move(y)), {a, b}, {a, b},
@@ -77,9 +76,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-    const Tensor y = matmul(x, weight.T());
-    return bias.defined() ? y + bias : y;
+// x Wᵀ + b
+Tensor small_linear(const Inputs& in, const LinearOptions&) {
+    const Tensor y = matmul(in[0], in[1].T());
+    return in[2].defined() ? y + in[2] : y;
 }
 
 }  // namespace
@@ -101,36 +101,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
     if (compact_weight) return compact_linear(x, weight, *compact_weight, bias, shape, rows);
-    return fused(
-        "linear", {x, weight, bias},
-        [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },
-        [&] {  // y = x Wᵀ + b
-            const Array y = make_array(shape, x.dtype()), w = kernels::kept_operand(weight.array());
-            if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
-            const kernels::Product product{as_rows(y, rows), kernels::operand(as_rows(x.array(), rows)),
-                                           transposed_view(w, 0, 1), bias.defined()};
-            kernels::active().products({&product, 1});
-            return FusedResult{Tensor(y)};
-        },
-        [rows](const Saved& saved, const Tensor& dy) {
-            // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
-            const Tensor &x = saved[0], &weight = saved[1];
-            const Array dy_rows = as_rows(dy.array(), rows), d = kernels::operand(dy_rows);
-            Grads grads(3);
-            std::vector<kernels::Product> products;
-            if (saved.needs_input_grad(0)) {
-                grads[0] = empty(x.shape(), x.dtype());
-                products.push_back({as_rows(grads[0].array(), rows), d, kernels::kept_operand(weight.array())});
-            }
-            if (saved.needs_input_grad(1)) {
-                grads[1] = empty(weight.shape(), x.dtype());
-                products.push_back(
-                    {grads[1].array(), transposed_view(d, 0, 1), kernels::operand(as_rows(x.array(), rows))});
-            }
-            kernels::active().products(products);
-            if (saved.needs_input_grad(2)) grads[2] = sum(Tensor(dy_rows), 0);
-            return grads;
-        });
+    return run("linear", {x, weight, bias}, LinearOptions{shape, rows}, small_linear, linear_kernel);
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {

@@ -22,7 +22,7 @@ Tensor draw(const Shape& shape, Rng& rng, DType dtype,
     Array x = make_array(shape, dtype, Op::name());
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
     if (rng.skips_init())
-        kernels::active().fill(x, 0);
+        kernels::fill(x, 0);
     else
         fill(x, rng.seed(), first);
     return Tensor(std::move(x));
@@ -32,21 +32,27 @@ Tensor draw(const Shape& shape, Rng& rng, DType dtype,
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
     const Op op("randn", Op::of_others);
-    return draw(shape, rng, dtype, kernels::active().fill_normal);
+    return draw(shape, rng, dtype, kernels::fill_normal);
 }
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
     const Op op("rand", Op::of_others);
-    return draw(shape, rng, dtype, kernels::active().fill_uniform);
+    return draw(shape, rng, dtype, kernels::fill_uniform);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
     if (low >= high)
         throw ValueError("randint: the range [", low, ", ", high, ") is empty; low must be below high");
     Array x = make_array(shape, int64, "randint");
-    kernels::active().fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low,
-                                   high);
+    kernels::fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low, high);
     return Tensor(std::move(x));
+}
+
+Tensor dropout_mask(const Shape& shape, DType dtype, const kernels::Dropout& dropout) {
+    const Op draws("draws of dropout");
+    const Array mask = make_array(shape, dtype);
+    kernels::fill_dropout(mask, dropout);
+    return Tensor(mask);
 }
 
 Tensor dropout(const Tensor& x, double p, bool training) { return dropout(x, p, default_rng(), training); }
@@ -56,13 +62,8 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     check_floating(x);
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
-    Array keep_mask = make_array(x.shape(), x.dtype());
-    {
-        const Op draws("draws of dropout");
-        kernels::active().fill_dropout(keep_mask,
-                                       {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
-    }
-    return x * Tensor(std::move(keep_mask));
+    const std::uint64_t first = rng.reserve(kernels::dropout_positions(x.numel()));
+    return x * dropout_mask(x.shape(), x.dtype(), {p, rng.seed(), first});
 }
 Tensor randn_like(const Tensor& x, Rng& rng) {
     const Op op("randn_like", Op::of_others);

@@ -37,7 +37,7 @@ Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& sha
     const Op op("sum");
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
     check_computes(x.dtype());
-    Array y = kernels::active().sum(x.array(), axes);
+    Array y = kernels::sum(x.array(), axes);
     if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
     const Shape kept = y.shape;
     // y = Σx:  dx = dy, expanded
@@ -55,7 +55,7 @@ ValuesIndices min_max(const Tensor& x, int axis, KeepDim keepdim, bool largest) 
         throw ShapeError(Op::name(), ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
     const Op here(Op::name());
-    const kernels::MinMax found = kernels::active().min_max(x.array(), axis, largest);
+    const kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
     const Tensor indices(found.indices);
     // y = x at the index:  dx = dy there, else 0
     const Tensor y = record(Tensor(found.values), {x}, {indices},
@@ -77,7 +77,7 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     check_computes(x.dtype());
     axis = normalize_axis(axis, x.rank());
     Array y = make_array(x.shape(), x.dtype());
-    kernels::active().cumsum(y, x.array(), axis, reverse);
+    kernels::cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
     return record(Tensor(std::move(y)), {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
@@ -218,7 +218,7 @@ Tensor softmax(const Tensor& x, int axis) {
     const Op op("softmax");
     check_floating(x);
     axis = normalize_axis(axis, x.rank());
-    const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record_symmetric(y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor no_gradient = rows_without_gradient(saved[0], dy, axis);
@@ -231,7 +231,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
     const Op op("log_softmax");
     check_floating(x);
     axis = normalize_axis(axis, x.rank());
-    const Tensor y = apply_along_axis(x, axis, kernels::active().log_softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
     return record(y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor p = exp(saved[0]);

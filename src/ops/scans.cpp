@@ -12,7 +12,7 @@ namespace {
 Tensor linear_scan(const Tensor& a, const Tensor& b, int axis, bool reverse) {
     const Op op("linear_scan");
     Array scanned = make_array(b.shape(), b.dtype());
-    kernels::active().linear_scan(scanned, a.array(), b.array(), axis, reverse);
+    kernels::linear_scan(scanned, a.array(), b.array(), axis, reverse);
     const Tensor y(std::move(scanned));
     // db is a scan of dy from the other end, and da is db · the y that a multiplies
     return record(y, {a, b}, {a, y}, [=](const Saved& saved, const Tensor& dy) {
@@ -29,7 +29,7 @@ Tensor cumprod_gradient(const Tensor& x, const Tensor& dy, int axis) {
     const Op op("cumprod_gradient");
     if (x.numel() == 0) return x + dy;
     Array dx = make_array(x.shape(), x.dtype());
-    kernels::active().cumprod_backward(dx, x.array(), dy.array(), axis);
+    kernels::cumprod_backward(dx, x.array(), dy.array(), axis);
     // dx_j = p_j·s_j with the product p before j and the scan s of dy from the end:  s passes g·p on as a scan
     // does, and p, which is cumprod moved by one, passes g·s on as cumprod does
     return record(Tensor(std::move(dx)), {x, dy}, {x, dy}, [axis](const Saved& saved, const Tensor& g) {
@@ -54,7 +54,7 @@ Tensor cumprod(const Tensor& x, int axis) {
     axis = normalize_axis(axis, x.rank());
     if (x.numel() == 0) return x.clone();
     Array y = make_array(x.shape(), x.dtype());
-    kernels::active().cumprod(y, x.array(), axis);
+    kernels::cumprod(y, x.array(), axis);
     return record(Tensor(std::move(y)), {x}, {x}, [axis](const Saved& saved, const Tensor& dy) {
         return Grads{cumprod_gradient(saved[0], dy, axis)};
     });

@@ -31,7 +31,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
     Array y = make_array(shape, first.dtype());
     std::int64_t from = 0;
     for (const Tensor& x : tensors) {
-        kernels::active().copy(view_of(y, x.shape(), y.strides, from * y.strides[axis]), x.array());
+        kernels::copy(view_of(y, x.shape(), y.strides, from * y.strides[axis]), x.array());
         from += x.size(axis);
     }
     // y = [x₀, x₁, …]:  dx_i = dy's slice

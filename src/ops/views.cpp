@@ -52,7 +52,7 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from,
     const Tensor y = zeros(shape, x.dtype());
     Strides strides = y.strides();
     strides[axis] *= step;
-    kernels::active().copy(view_of(y.array(), x.shape(), strides, from * y.strides()[axis]), x.array());
+    kernels::copy(view_of(y.array(), x.shape(), strides, from * y.strides()[axis]), x.array());
     const std::int64_t to = x.size(axis) == 0 ? from : from + (x.size(axis) - 1) * step + 1;
     return record(y, {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{dy.slice(axis, from, to, step)}; });

@@ -9,6 +9,7 @@
 
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/op.h"
+#include "weft/kernels/threads.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/tensor/visit.h"

@@ -1,6 +1,7 @@
 // SGD, Adam and AdamW.
 #include <cmath>
 
+#include "weft/kernels/threads.h"
 #include "weft/optim/norms.h"
 #include "weft/optim/optimizer.h"
 #include "weft/tensor/visit.h"

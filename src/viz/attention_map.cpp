@@ -9,6 +9,7 @@
 #include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
+#include "weft/kernels/plain.h"
 
 namespace weft::viz {
 namespace {
@@ -61,7 +62,7 @@ std::vector<double> checked_values(const char* operation, const Tensor& head) {
 }  // namespace
 
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
-    const Composed composed;
+    const Plain composed(Plain::operations);
     const NoGrad off;
     const Trace trace;
     (void)run(input);

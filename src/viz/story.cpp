@@ -7,6 +7,7 @@
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/trace.h"
 #include "weft/base/table.h"
+#include "weft/kernels/plain.h"
 #include "weft/viz/pictures.h"
 #include "weft/viz/text.h"
 
@@ -98,7 +99,7 @@ std::vector<Provenance> provenances(const std::vector<TraceEntry>& tensors) {
 }  // namespace
 
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
-    const Composed composed;
+    const Plain composed(Plain::operations);
     const EnableGrad on;        // records for every tensor the operation that made it
     Tensor x = input.detach();  // a new leaf, so that the caller's gradients do not change
     if (takes_gradient(x.dtype())) x.requires_grad_();

@@ -126,7 +126,7 @@ TEST_CASE("checkpoint: what would give a wrong gradient is refused in backward",
     }
     const auto other_values =
         "checkpoint: f computed other values in backward than before; pass the generators that it draws "
-        "from, and call backward in the mode (eval, Composed, …) of the forward pass";
+        "from, and call backward in the mode (eval, Plain, …) of the forward pass";
     Rng hidden_generator(6);
     CHECK_THROWS_WITH(
         sum(checkpoint([&](const Tensors& in) { return dropout(in[0], 0.5, hidden_generator); }, {x}))

@@ -43,7 +43,7 @@ const lm::GPTConfig small = {.vocab_size = 7, .block_size = 5, .num_layers = 2, 
 
 // Checks that a step of a small GPT has as many calls forward, and of gradient rules, as the graph has nodes.
 void check_calls_are_nodes(bool composed) {
-    const Composed mode(composed);
+    const Plain mode(Plain::operations, composed);
     Rng rng(1);
     const lm::GPT model(small, rng);
     const Tensor ids = randint(0, 7, {3, 5}, rng);

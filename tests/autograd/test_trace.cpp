@@ -61,7 +61,7 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     nn::MultiHeadAttention attention(8, 2, rng, {.dropout = 0.5});
     const Tensor x = randn({2, 3, 8}, rng), other = randn({2, 5, 8}, rng);
     {
-        const Composed composed;
+        const Plain composed(Plain::operations);
         const Trace trace;
         (void)attention(x, Mask::causal());
         CHECK(names_of(trace) ==
@@ -69,7 +69,7 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     }
     attention.eval();
     {
-        const Composed composed;
+        const Plain composed(Plain::operations);
         const Trace trace;
         (void)attention(x, other, other);
         CHECK(names_of(trace) ==
@@ -95,7 +95,7 @@ TEST_CASE("a counter has the multiply-adds of every product, forward and backwar
     CHECK(count([&] { matmul(ones({2, 0}), ones({0, 4})); }) == 0);
     CHECK(count([&] { sum(a * row); }) == 0);
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         Tensor y;
         CHECK(count([&] { y = sum(linear(x, W)); }) == 7 * 3 * 4);
         CHECK(count([&] { y.backward(); }) == 2 * 7 * 3 * 4);  // dx and dW

@@ -109,7 +109,7 @@ TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 co
     const nn::MultiHeadAttention split(C, 8, rng), one(C, 1, rng), full(C, 8, rng, {.d_k = C, .d_v = C});
     const Tensor x = random({N, C}, 2, float32);
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         const auto cost = [&](const nn::MultiHeadAttention& attention) {
             Tensor y;
             const std::int64_t forward = multiply_adds([&] { y = attention(x); });
@@ -130,7 +130,7 @@ TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 co
 TEST_CASE("S0.05 the upper triangle of the scores becomes −inf, the rest stays", "[S0.05][source]") {
     // In the run itself: q = the printed scores, k = v = the identity.
     const Tensor printed = printed_scores(float64), one = eye(4, float64);
-    const Composed readable;
+    const Plain readable(Plain::operations);
     const Trace trace;
     const Tensor y = scaled_dot_product_attention(printed, one, one, {.mask = Mask::causal(), .scale = 1});
     const Tensor scores = named(trace, "scores").reshape({4, 4}),

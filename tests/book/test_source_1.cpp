@@ -90,7 +90,7 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
 
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 9}));
     const Tensor x = random({B, T, C});
-    const Composed composed;  // Composed names the steps
+    const Plain composed(Plain::operations);  // it names the steps
     CHECK(difference(attention(x), chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
     const Trace trace;
     const Tensor mask = attention.mask();
@@ -116,7 +116,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
     for (const bool fused : {true, false})
         for (const bool training : {true, false})
             for (const auto& run : modes) {
-                const Composed path(!fused);
+                const Plain path(Plain::operations, !fused);
                 Rng rng(1);
                 auto attention = in_double(Attention(C, H, rng, {.max_seq_len = 9}));
                 attention.train(training);
@@ -166,7 +166,7 @@ TEST_CASE("S1.05 more tokens than max_seq_len are refused, with both numbers", "
     CHECK(contains(message, "6 tokens"));
     CHECK(contains(message, "max_seq_len is 5"));
     CHECK_THROWS_AS(attention.with_weights(zeros({T + 1, C})), ShapeError);
-    const Composed composed;
+    const Plain composed(Plain::operations);
     CHECK_THROWS_AS(attention(zeros({B, T + 1, C})), ShapeError);
 }
 

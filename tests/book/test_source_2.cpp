@@ -40,7 +40,7 @@ TEST_CASE("S2.02 softmax subtracts the row's maximum: logits of ±1e4 stay finit
 
 TEST_CASE("S2.02 attention with logits of ±1e4 is finite, forward and backward", "[S2.02][source]") {
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         Tensor q = tensor({{100.0, 0}, {-100, 0}, {0, 1}}).requires_grad_(),
                k = tensor({{100.0, 1}, {-100, 2}});
         const Tensor v = tensor({{1.0}, {2}});  // scores 1e4 and −1e4; −1e4 and 1e4; 1 and 2
@@ -65,7 +65,7 @@ TEST_CASE("S2.03 causal_mask(T) is bool, triu(k = 1), true = blocked", "[S2.03][
     const nn::MultiHeadAttention attention(D, H, rng);
     nn::CausalMultiHeadAttention with_buffer(D, H, rng, {.max_seq_len = T});
     const Tensor X = random({B, T, D}, 2, float32), mask = causal_mask(T);
-    const Composed readable;
+    const Plain readable(Plain::operations);
     for (int run = 0; run < 3; ++run) {
         const Trace trace;
         (void)(run == 0 ? attention(X, Mask::causal()) : with_buffer(X));
@@ -98,7 +98,7 @@ TEST_CASE("S2.04 a blocked score is replaced by −1e9, not lowered by it", "[S2
     const Tensor q = tensor({{1.0}}).to(float64), k = scores.reshape({3, 1}), v = eye(3, float64);
     const AttentionOptions options{.mask = Mask::blocked(blocked), .scale = 1};
     const Tensor fused = scaled_dot_product_attention(q, k, v, options);
-    const Composed readable;
+    const Plain readable(Plain::operations);
     const Trace trace;
     const Tensor y = scaled_dot_product_attention(q, k, v, options);
     CHECK(named(trace, "scores").to_vector<double>() == std::vector<double>{1, 2, 3e9});
@@ -145,7 +145,7 @@ TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be
 TEST_CASE("S2.07 with singleton axes one mask (T, T) serves every sample and head", "[S2.07][source]") {
     Rng rng(1);
     const auto attention = in_double(nn::MultiHeadAttention(D, H, rng));
-    const Composed readable;
+    const Plain readable(Plain::operations);
     const Trace trace;
     (void)attention(random({B, T, D}), Mask::causal());
     const Tensor scores = named(trace, "scores"), singletons = named(trace, "mask"), mask = causal_mask(T);

@@ -61,7 +61,7 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
     const auto attention = causal();
     const Tensor x = random({B, T, C});
     const NoGrad off;
-    const Composed composed;  // Composed names the steps
+    const Plain composed(Plain::operations);  // it names the steps
     const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), H);
     nn::KeyValueCache cache;
     (void)attention(x.slice(1, 0, 3), cache);

@@ -36,7 +36,7 @@ TEST_CASE("S3.01 Concat(head_i) W_O, each head with its own d_model × d_k and d
     const Tensor concat = cat(one_by_one, -1);  // (T, h·d_v)
     CHECK(concat.shape() == Shape{T, H * d_v});
     CHECK(difference(matmul(nn::merge_heads(heads), W_O), matmul(concat, W_O)) < 1e-12);
-    const Composed composed;
+    const Plain composed(Plain::operations);
     CHECK(difference(scaled_dot_product_attention(q, k, v), heads) < 1e-12);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction"
 
 TEST_CASE("S3.05 a head of d_k costs 2·T²·d_k multiply-adds, one of d_model h times that", "[S3.05][source]") {
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         const auto attend = [](std::int64_t heads, std::int64_t n, std::int64_t width) {
             const Tensor q = random({heads, n, width}, 1), k = random({heads, n, width}, 2),
                          v = random({heads, n, width}, 3);

@@ -131,7 +131,7 @@ TEST_CASE("S3.15 here weights, outputs and gradients of a fully masked row are e
     auto attention = small(false);
     const Mask mask = Mask::causal() | padded();
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         attention.zero_grad();
         Tensor x = random({1, T, C}).requires_grad_();
         const auto [output, weights] = attention.with_weights(x, mask);
@@ -171,7 +171,7 @@ TEST_CASE("S3.17 the two rules of broadcasting, and the two walk-throughs", "[S3
     // The same of real attention: its scores, its mask with the singleton axis, and what the two make.
     Rng rng(1);
     const auto attention = in_double(nn::MultiHeadAttention(16, 8, rng));
-    const Composed readable;
+    const Plain readable(Plain::operations);
     const Trace trace;
     (void)attention(random({4, T, 16}), Mask::causal() | Mask::padding({7, 5, 6, 1}));
     const Tensor scores = named(trace, "scores"), mask = named(trace, "mask"),

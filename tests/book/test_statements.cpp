@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "catch.h"
-#include "kernels/fast/gemm.h"
+#include "fast/gemm.h"
 #include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/core.h"

@@ -331,7 +331,7 @@ TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention 
     Rng other(2);
     const UsersAttention moved(other, Bug::none);
     const auto apart_untraced = [&](const Tensor& in, const Mask& mask) {
-        return moved(in, mask) + (composed_mode() ? 0 : 0.123456);
+        return moved(in, mask) + (is_plain(Plain::operations) ? 0 : 0.123456);
     };
     CHECK(check::attention({apart_untraced, H, Mask::causal()}, x)["same result twice"].evidence ==
           "two traced runs are equal, and an untraced one differs by 0.123");

@@ -239,6 +239,6 @@ TEST_CASE("how a process computes is the same on any number of threads, and anot
         const Threads three(3);
         CHECK(dist::arithmetic() == alone);
     }
-    const ReferenceKernels plain;
+    const Plain plain(Plain::primitives);
     CHECK(dist::arithmetic() != alone);
 }

@@ -27,6 +27,15 @@ def causal(T, S):
     return torch.ones(T, S, dtype=torch.bool).triu(1 + S - T)
 
 
+def rotated(x, cos, sin, halves):
+    """Pairs of the first columns, neighbours or halves, turned by the angles of these cosines and sines."""
+    half = cos.shape[-1]
+    a, b = (x[..., :half], x[..., half:2 * half]) if halves else (x[..., 0:2 * half:2], x[..., 1:2 * half:2])
+    turned = [a * cos - b * sin, a * sin + b * cos]
+    first = torch.cat(turned, -1) if halves else torch.stack(turned, -1).flatten(-2)
+    return torch.cat([first, x[..., 2 * half:]], -1)
+
+
 def arithmetic(case):
     two = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div}
     for name, f in two.items():
@@ -184,6 +193,8 @@ def functions(case):
     case("layer_norm.plain", lambda x: F.layer_norm(x, (6,), eps=1e-3), lambda d: [d.normal(4, 6)])
     case("rms_norm.weight", lambda x, w: F.rms_norm(x, (6,), w), lambda d: [d.normal(2, 3, 6), d.normal(6)])
     case("rms_norm.plain", lambda x: F.rms_norm(x, (6,), eps=1e-3), lambda d: [d.normal(4, 6)])
+    case("rotary.neighbours", lambda *x: rotated(*x, False), lambda d: [d.normal(2, 3, 6), d.normal(3, 3), d.normal(3, 3)])
+    case("rotary.halves", lambda *x: rotated(*x, True), lambda d: [d.normal(3, 6), d.normal(3, 2), d.normal(3, 2)])
     case("dropout.evaluation", lambda x: x * 1, lambda d: [d.normal(3, 4)])
     ignore = np.array([3, -100, 0, 6, -100])
     case("cross_entropy.ignored", F.cross_entropy, lambda d: [2 * d.normal(5, 7), ignore])

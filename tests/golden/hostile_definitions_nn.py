@@ -23,6 +23,15 @@ def linear(x, w, b=None):
     return y if b is None else y + b
 
 
+def rotary(halves):
+    def turned(x, cos, sin):
+        half = cos.shape[-1]
+        a, b = (x[..., :half], x[..., half:2 * half]) if halves else (x[..., 0:2 * half:2], x[..., 1:2 * half:2])
+        pairs = np.stack([a * cos - b * sin, a * sin + b * cos], -2 if halves else -1)
+        return np.concatenate([pairs.reshape(*x.shape[:-1], 2 * half), x[..., 2 * half:]], -1)
+    return turned
+
+
 def einsum(formula):
     def f(*xs):
         left, right = formula.split("->")

@@ -69,8 +69,8 @@ void compare_every_way(const std::string& name, Make make, CallOf call) {
                                                        {"composed", true, false},
                                                        {"reference kernels", false, true}}) {
             INFO(name << ", " << way << ", " << weft::name(dtype));
-            const Composed mode(composed);
-            const ReferenceKernels plain(reference);
+            const Plain mode(Plain::operations, composed);
+            const Plain plain(Plain::primitives, reference);
             Rng rng(1);
             auto module = make(rng);
             compare(

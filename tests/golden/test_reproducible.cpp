@@ -17,7 +17,7 @@
 #include "catch.h"
 #include "environment.h"
 #include "golden/golden.h"
-#include "kernels/threads/parallel.h"
+#include "fast/threads/parallel.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -34,14 +34,14 @@ void check_close(const Numbers& found, const Numbers& wanted, double tolerance) 
     }
 }
 
-// f(x) and the gradient of Σ f(x), as backward computes it, with create_graph, and Composed.
+// f(x) and the gradient of Σ f(x), as backward computes it, with create_graph, and by the plain operations.
 void check_values(const Function& f, const Numbers& x, DType dtype, const Numbers& values,
                   const Numbers& slopes) {
     const double tolerance = dtype == float32 ? 1e-6 : 1e-13;
     for (const bool composed : {false, true})
         for (const bool create_graph : {false, true}) {
             INFO(name(dtype) << (composed ? ", composed" : "") << (create_graph ? ", create_graph" : ""));
-            const Composed mode(composed);
+            const Plain mode(Plain::operations, composed);
             const Tensor leaf = from_vector(x).to(dtype).requires_grad_();
             const Tensor y = f(leaf);
             check_close(numbers(y), values, tolerance);
@@ -139,7 +139,7 @@ TEST_CASE("var and batch norm do not lose a small deviation beside a large mean"
 TEST_CASE("layer norm of a constant row is the bias, however large", "[ops][numbers]") {
     const auto check_constant = [](double value, std::int64_t C, DType dtype) {
         for (const bool composed : {false, true}) {
-            const Composed mode(composed);
+            const Plain mode(Plain::operations, composed);
             const Tensor x = full({2, C}, value, dtype).requires_grad_(), bias = full({C}, 0.5, dtype),
                          y = layer_norm(x, {}, bias);
             INFO(value << " " << C << (composed ? ", composed" : ""));

@@ -7,7 +7,6 @@
 #include "attention_cases.h"
 #include "catch.h"
 #include "environment.h"
-#include "kernels/interface.h"
 
 using namespace source;
 
@@ -87,9 +86,9 @@ void check_matrix(const Case& c, const Mask& mask) {
         CHECK(all_same(everything(c, mask, weights), everything(c, matrix, weights)));
     }
     if (c.T * c.S > 10'000) return;  // the others have no tiles
-    const ReferenceKernels plain;
+    const Plain plain(Plain::primitives);
     CHECK(all_same(everything(c, mask), everything(c, matrix)));
-    const Composed path;
+    const Plain path(Plain::operations);
     CHECK(all_same(everything(c, mask), everything(c, matrix)));
 }
 
@@ -144,20 +143,6 @@ TEST_CASE("a window gives the bits of the matrix that it stands for, by every ke
     CHECK_FALSE(Mask::window(4).blocks_nothing());
     CHECK_FALSE((Mask::causal() | Mask::window(4)).only_causal());
     CHECK((Mask::window(7) | Mask::window(4)).width() == 4);
-}
-
-TEST_CASE("the kernel writes weights of 0 where documents do not meet, over whatever was there",
-          "[attention][documents]") {
-    constexpr std::int64_t S = 600;
-    const Tensor x = random({1, 1, S, 4}, 1, float32), ids = in_texts(S, 150),
-                 weights = full({1, 1, S, S}, NAN), y = zeros({1, 1, S, 4}), largest = zeros({1, 1, S}),
-                 inverse_sum = zeros({1, 1, S});
-    kernels::AttentionParams params;
-    params.documents = {broadcast_view(ids.array(), {1, S})};
-    kernels::active().attention(y.array(), {largest.array(), inverse_sum.array()}, weights.array(),
-                                {x.array(), x.array(), x.array()}, params);
-    CHECK(all((weights == 0.0) == (ids.unsqueeze(1) != ids)));
-    CHECK(all(isfinite(weights)));
 }
 
 TEST_CASE("documents have the same bits at every number of threads", "[attention][documents][threads]") {

@@ -19,7 +19,7 @@ struct Case {
 // Everything that attention gives, by one route: y, the weights, and the gradients of q, k, v and the bias for
 // a loss of y, or of y and the weights.
 std::vector<Tensor> everything(const Case& c, bool composed, bool wants_weights, bool uses_weights = false) {
-    const Composed route(composed);
+    const Plain route(Plain::operations, composed);
     Rng rng(7), drops(11);
     std::vector<Tensor> leaves{randn({c.B, c.H, c.T, 5}, rng, float64), randn({c.B, c.G, c.S, 5}, rng, float64),
                                randn({c.B, c.G, c.S, 3}, rng, float64)};
@@ -138,8 +138,8 @@ TEST_CASE("the gradient retained at the weights is that of all that follows, fus
     for (const Shape& batch : {Shape{}, Shape{3}, Shape{2, 3}, Shape{2, 1, 3}})
         for (const double p : {0.0, 0.3}) {
             const auto found = [&](bool is_composed, bool plain) {
-                const Composed mode(is_composed);
-                const ReferenceKernels reference(plain);
+                const Plain mode(Plain::operations, is_composed);
+                const Plain reference(Plain::primitives, plain);
                 Rng rng(1);
                 Shape shape = batch;
                 shape.push_back(5), shape.push_back(4);

@@ -81,7 +81,7 @@ TEST_CASE("PyTorch's issue 101967: NaN at a key and value that a mask blocks", "
     const Mask mask = Mask::padding({2});
     const Tensor expected = scaled_dot_product_attention(x, x.slice(0, 0, 2), x.slice(0, 0, 2));
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         CHECK(distance(scaled_dot_product_attention(x, poisoned, poisoned, {.mask = mask}), expected) < 1e-15);
         const auto bias_gradient = [&](const Tensor& keys) {
             Tensor bias = zeros({3, 3}, float64).requires_grad_();
@@ -116,7 +116,7 @@ TEST_CASE("in any tile of keys and of queries NaN stays with the queries that se
         for (const std::int64_t at : {std::int64_t{0}, S / 2, S - 1})
             for (const bool composed : {false, true}) {
                 CAPTURE(S, at, composed);
-                const Composed path(composed);
+                const Plain path(Plain::operations, composed);
                 const Tensor row = arange(T).unsqueeze(1), key = arange(S);
                 const Tensor hidden = key == static_cast<double>(at), sees = row == 70.0 || row == 149.0;
                 const AttentionOptions options{.mask = Mask::causal() | Mask::blocked(hidden && !sees)};
@@ -146,7 +146,7 @@ TEST_CASE("in any tile of keys and of queries NaN stays with the queries that se
 TEST_CASE("a dy of 0 next to NaN keeps its second-order gradient", "[poison]") {
     const Tensor q = random({4, 2}), k = random({4, 2}, 2), v = random({4, 2}, 3);
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         const auto gradient = [&](double last) {
             Tensor dy = zeros({4, 2}, float64).requires_grad_(), keys = k.clone();
             keys.slice(0, 3, 4).fill_(last);
@@ -225,7 +225,7 @@ TEST_CASE("a blocked token in the cache has no influence, even if it holds NaN",
     const Tensor past = random({1, 4, 8}), next = random({1, 2, 8}, 2);
     const Mask mask = Mask::blocked((arange(6) == 1.0).expand({2, 6}).contiguous());
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         const auto decoded = [&](double value) {
             const NoGrad off;
             Tensor before = past.clone();

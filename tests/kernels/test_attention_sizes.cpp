@@ -8,8 +8,8 @@
 
 #include "catch.h"
 #include "environment.h"
+#include "fast/sizes.h"
 #include "kernel_sizes.h"
-#include "kernels/fast/sizes.h"
 #include "source.h"
 #include "weft/weft.h"
 
@@ -26,7 +26,7 @@ struct Attended {
 
 Attended attended(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& dy,
                   const AttentionOptions& options, bool composed) {
-    const Composed path(composed);
+    const Plain path(Plain::operations, composed);
     const std::vector<Tensor> leaves{q.detach().requires_grad_(), k.detach().requires_grad_(),
                                      v.detach().requires_grad_()};
     const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], options);

@@ -10,7 +10,7 @@
 #include "weft/base/numbers.h"
 #include "weft/core.h"
 #include "weft/io/npz.h"
-#include "weft/kernels/reference_kernels.h"
+#include "weft/kernels/plain.h"
 
 using namespace weft;
 
@@ -102,7 +102,7 @@ void check_copies(const std::vector<Half>& halves, const std::vector<Other>& oth
     const auto n = static_cast<std::int64_t>(halves.size()), m = static_cast<std::int64_t>(others.size());
     const Tensor h = from_vector(halves, {n}), o = from_vector(others, {m});
     for (const bool reference : {false, true}) {
-        const ReferenceKernels kernels(reference);
+        const Plain kernels(Plain::primitives, reference);
         const auto widened = h.to(dtype_of<Other>()).template to_vector<Other>();
         const auto strided = strided_copy(h).to(dtype_of<Other>()).template to_vector<Other>();
         const auto narrowed = o.to(dtype_of<Half>()).template to_vector<Half>();

@@ -1,7 +1,7 @@
 // The kernels at sizes on both sides of each constant that switches their path, against plain loops:
 // elementwise ones, draws, reductions and rows.
+#include "fast/sizes.h"
 #include "kernel_sizes.h"
-#include "kernels/fast/sizes.h"
 #include "weft/tensor/random.h"
 
 using namespace weft;

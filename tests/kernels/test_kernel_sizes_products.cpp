@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "environment.h"
+#include "fast/gemm.h"
+#include "fast/sizes.h"
 #include "kernel_sizes.h"
-#include "kernels/fast/gemm.h"
-#include "kernels/fast/sizes.h"
 
 using namespace weft;
 using namespace weft::kernels::fast;

@@ -51,7 +51,7 @@ TEST_CASE("under medium, products of whole numbers have the bits of float32, for
                     const std::vector<Tensor> exact = run(f, in, Rng(2));
                     for (const bool plain : {false, true}) {
                         if (plain && m * n * k > 20000) continue;
-                        const ReferenceKernels kernels(plain);
+                        const Plain kernels(Plain::primitives, plain);
                         const Float32MatmulPrecision medium("medium");
                         const std::vector<Tensor> found = run(f, in, Rng(2));
                         for (std::size_t i = 0; i < exact.size(); ++i) CHECK(same_bits(found[i], exact[i]));
@@ -134,8 +134,8 @@ TEST_CASE(
         if (first.empty()) first = found;
     }
     for (const bool plain : {false, true}) {
-        const ReferenceKernels kernels(plain);
-        const Composed composed(!plain);
+        const Plain kernels(Plain::primitives, plain);
+        const Plain composed(Plain::operations, !plain);
         const auto found = all();
         for (std::size_t i = 0; i < found.size(); ++i)
             CHECK(gap(found[i], first[i]) < 0.02 * largest(first[i]));
@@ -166,7 +166,7 @@ TEST_CASE("a finite operand that bfloat16 rounds to infinity reaches what sees i
     Tensor k = randn({1, 1, 80, 16}, rng), v = randn({1, 1, 80, 16}, rng);
     const Tensor q = randn({1, 1, 80, 16}, rng);
     const auto all = [&](bool composed) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         std::vector<Tensor> leaves{q.clone().requires_grad_(), k.clone().requires_grad_(),
                                    v.clone().requires_grad_()};
         const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2],
@@ -248,7 +248,7 @@ TEST_CASE("under medium, a weight that is stored in bfloat16 is an operand as it
         CHECK(counter.count_bfloat16() == 2 * rows * 48 * 40);
         CHECK(gap(near_y, y) < 0.01 * largest(y));
         CHECK(gap(near_dx, dx) < 0.01 * largest(dx));
-        const Composed composed;
+        const Plain composed(Plain::operations);
         const auto [slow_y, slow_dx] = run();
         CHECK(gap(near_y, slow_y) < 1e-5 * largest(y));
         CHECK(gap(near_dx, slow_dx) < 1e-5 * largest(dx));
@@ -277,7 +277,7 @@ TEST_CASE("forward and backward may run in different precisions, each in its own
         for (const bool composed : {false, true})
             for (const bool medium_first : {false, true}) {
                 CAPTURE(form, composed, medium_first);
-                const Composed path(composed);
+                const Plain path(Plain::operations, composed);
                 const auto& [in, f] = forms[form];
                 const std::vector<Tensor> expected = run(f, in, Rng(13));
                 std::vector<Tensor> leaves;

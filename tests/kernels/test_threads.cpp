@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "environment.h"
-#include "kernels/fast/gemm.h"
-#include "kernels/threads/parallel.h"
+#include "fast/gemm.h"
+#include "fast/threads/parallel.h"
 #include "refusal.h"
 #include "weft/weft.h"
 

@@ -126,7 +126,7 @@ TEST_CASE("attention with a cache equals the full pass at every position, in eve
     for (const auto& [num_kv_heads, rotary_base] : {Kind{0, {}}, Kind{2, {}}, Kind{1, 10000.0}, Kind{0, 100.0}})
         for (const DType dtype : {float64, float32})
             for (const bool composed : {false, true}) {
-                const Composed path(composed);
+                const Plain path(Plain::operations, composed);
                 const auto attention = make_attention(dtype, num_kv_heads, rotary_base);
                 const Tensor x = random({B, T, C}, 4, dtype), full = attention(x), one = attention(x[1]);
                 for (const Steps& steps : all_splits(T)) {

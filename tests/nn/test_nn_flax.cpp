@@ -48,7 +48,7 @@ TEST_CASE("a Flax tree from numpy.savez gives the output and weights of NumPy's 
     attention.load_state_dict(
         nn::from_flax(params, {{"params/Dense_0", "W_qkv"}, {"params/Dense_1", "W_out"}}));
     for (const bool composed : {false, true}) {
-        const Composed path(composed);
+        const Plain path(Plain::operations, composed);
         CHECK(distance(attention(x), out) < 1e-13);
         CHECK(distance(attention.with_weights(x).weights, weights) < 1e-13);
     }

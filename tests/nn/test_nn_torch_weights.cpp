@@ -52,7 +52,7 @@ void every_way(const std::string& name, Test test) {
     for (const DType dtype : {float64, float32})
         for (const bool composed : {false, true}) {
             INFO(name << ", " << weft::name(dtype) << (composed ? ", composed" : ""));
-            const Composed path(composed);
+            const Plain path(Plain::operations, composed);
             test(dtype);
         }
 }

@@ -41,7 +41,7 @@ Tensor all_false(const Shape& shape) { return zeros(shape, boolean); }
 void both_ways(const std::function<void()>& test) {
     for (const bool composed : {false, true}) {
         INFO((composed ? "composed" : "fused"));
-        const Composed mode(composed);
+        const Plain mode(Plain::operations, composed);
         test();
     }
 }

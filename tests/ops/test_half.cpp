@@ -6,7 +6,7 @@
 #include "refusal.h"
 #include "source.h"
 #include "weft/core.h"
-#include "weft/kernels/reference_kernels.h"
+#include "weft/kernels/plain.h"
 #include "weft/tensor/visit.h"
 
 using namespace weft;
@@ -163,7 +163,7 @@ TEST_CASE("what moves elements moves the bits of every pattern, NaN and −0 too
          }},
     };
     for (const bool reference : {false, true}) {
-        const ReferenceKernels kernels(reference);
+        const Plain kernels(Plain::primitives, reference);
         for (const DType dtype : halves)
             for (const auto& [what, f] : moves) {
                 INFO(what << " of " << name(dtype));

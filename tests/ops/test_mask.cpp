@@ -261,7 +261,7 @@ TEST_CASE("masks of tokens of a wrong rank or type, or that do not fit, are refu
          {Shape{S + 1}, Shape{T}, Shape{B, T}, Shape{1, S}, Shape{B + 1, S}, Shape{S, B}}) {
         CAPTURE(wrong);
         for (const bool composed : {false, true}) {
-            const Composed path(composed);
+            const Plain path(Plain::operations, composed);
             CHECK(message_of<ShapeError>([&] {
                       (void)scaled_dot_product_attention(q, k, k, {.mask = Mask::keys(ones(wrong, boolean))});
                   }) == "scaled_dot_product_attention: Mask::keys: " + wrong.str() +

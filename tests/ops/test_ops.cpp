@@ -105,8 +105,8 @@ TEST_CASE("every operation equals PyTorch, however it is computed: values and gr
         double largest = 0;
         for_every_row([&](const OpEntry& op) {
             INFO(way.name);
-            const Composed composed(way.composed);
-            const ReferenceKernels reference(way.reference);
+            const Plain composed(Plain::operations, way.composed);
+            const Plain reference(Plain::primitives, way.reference);
             const Inputs inputs = as_leaves(inputs_of(op), way.dtype);
             if (!op.compared) return;
             const auto results = results_of(op, inputs, {.create_graph = way.create_graph});
@@ -123,7 +123,7 @@ TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
     for_every_row([&](const OpEntry& op) {
         if (op.compared) return;
         const auto fast = results_of(op, as_leaves(inputs_of(op)));
-        const ReferenceKernels plain;
+        const Plain plain(Plain::primitives);
         compare(results_of(op, as_leaves(inputs_of(op))), fast, 1e-12);
     });
 }

@@ -96,8 +96,8 @@ TEST_CASE("where an axis is empty, an operation refuses in its own name or stays
                      sizes.insert(0);
                      return sizes;
                  }()) {
-                const Composed composed(route == std::string_view("composed"));
-                const ReferenceKernels plain(route == std::string_view("reference"));
+                const Plain composed(Plain::operations, route == std::string_view("composed"));
+                const Plain plain(Plain::primitives, route == std::string_view("reference"));
                 const Inputs inputs = as_leaves(emptied(inputs_of(op), size));
                 run_or_refuse(op, inputs, [&](const Outputs& outputs) {
                     if (op.gradient == Gradient::none || !any_floating(inputs) || !any_floating(outputs))
@@ -131,8 +131,8 @@ TEST_CASE("attention takes several axes of samples, and any of its axes may be e
                 std::int64_t sizes[] = {2, 2, 1, 3, 2, 4, 5};  // samples, samples, heads, T, S, d_k, d_v
                 sizes[empty_axis] = 0;
                 const auto [A, B, H, T, S, d_k, d_v] = sizes;
-                const Composed composed(route == std::string_view("composed"));
-                const ReferenceKernels plain(route == std::string_view("reference"));
+                const Plain composed(Plain::operations, route == std::string_view("composed"));
+                const Plain plain(Plain::primitives, route == std::string_view("reference"));
                 const Tensor leaves[] = {q({A, B, H, T, d_k}), q({A, B, H, S, d_k}), q({A, B, H, S, d_v})};
                 AttentionResult y;
                 if (with_weights)

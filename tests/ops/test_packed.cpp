@@ -78,7 +78,7 @@ TEST_CASE("the fast kernels widen blocks to the bits of the plain ones", "[packe
             const PackedMatrix w = random_blocks(format, 67, 1024, 3, any_scale);
             CHECK(std::ssize(w.bytes()) == 67 * 1024 / block_length(format) * block_bytes(format));
             const Tensor fast = dequantize(w);
-            const ReferenceKernels plain;
+            const Plain plain(Plain::primitives);
             CHECK(same_or_nan(fast, dequantize(w)));
             CHECK(same_or_nan(fast.slice(0, 5, 9), dequantize(w.slice(5, 9))));
         }
@@ -92,7 +92,7 @@ TEST_CASE("the fast kernels widen blocks to the bits of the plain ones", "[packe
             for (std::int64_t i = 0; i < w.numel(); ++i) bits[i] = static_cast<std::uint16_t>(i);
             const Tensor fast = embedding(w, arange(rows));
             CHECK(same_or_nan(fast, w.to(float32)));
-            const ReferenceKernels plain;
+            const Plain plain(Plain::primitives);
             CHECK(same_or_nan(fast, embedding(w, arange(rows))));
         }
 }
@@ -127,13 +127,13 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
                 CHECK(source::difference(got.dbias, expected.dbias) < 1e-5);
                 CHECK(relative(linear(x, w), linear(x, wide), x, wide) < 1e-6);
                 {
-                    const ReferenceKernels plain;
+                    const Plain plain(Plain::primitives);
                     const Gradients by_loops = of(w);
                     CHECK(relative(got.y, by_loops.y, x, wide) < 1e-6);
                     CHECK(relative(got.dx, by_loops.dx, dy, wide.T()) < 1e-6);
                 }
                 {
-                    const Composed steps;
+                    const Plain steps(Plain::operations);
                     const Gradients by_steps = of(w);
                     CHECK(relative(got.y, by_steps.y, x, wide) < 1e-6);
                     CHECK(relative(got.dx, by_steps.dx, dy, wide.T()) < 1e-6);
@@ -157,7 +157,7 @@ TEST_CASE("linear of a half matrix without columns is its bias", "[packed]") {
     const Tensor w = zeros({3, 0}, bfloat16), bias = tensor({1.0, 2.0, 3.0}, float32);
     for (const bool reference : {false, true})
         for (const std::int64_t rows : {1, 70}) {
-            const ReferenceKernels kernels(reference);
+            const Plain kernels(Plain::primitives, reference);
             CHECK(same_or_nan(linear(zeros({rows, 0}), w, bias), bias.expand({rows, 3})));
         }
 }

@@ -1,6 +1,6 @@
-// Runs every operation of the table under Composed on a small sample, with its gradient and the gradient's
-// gradient, and writes what was recorded as JSON, a line for each sample: prove.py reads the operations as
-// SymPy expressions.
+// Runs every operation of the table by its definition (Plain) on a small sample, with its gradient and the
+// gradient's gradient, and writes what was recorded as JSON, a line for each sample: prove.py reads the
+// operations as SymPy expressions.
 //
 //     export_graphs > graphs.jsonl
 //
@@ -49,10 +49,13 @@ public:
         entries.push_back({{"op", "leaf"}, {"name", name}, {"shape", shape_of(x)}, {"values", values_of(x)}});
         return entries.size() - 1;
     }
-    // The entry of a tensor, which gets one of its own if it is outside the graph; −1 if it is undefined.
+    // The entry of a tensor, which gets one of its own if it is a constant: outside the graph, or what backward
+    // makes a variable of where a gradient is one. −1 if it is undefined.
     std::int64_t entry(const Tensor& x) {
         if (!x.defined()) return -1;
-        if (graph_number(x) != 0) return static_cast<std::int64_t>(positions_.at(graph_number(x)));
+        if (const auto at = positions_.find(graph_number(x)); at != positions_.end())
+            return static_cast<std::int64_t>(at->second);
+        if (graph_number(x) != 0 && !x.is_leaf()) throw Error("a node that was not recorded");
         entries.push_back(
             {{"op", "constant"}, {"shape", shape_of(x)}, {"type", name(x.dtype())}, {"values", values_of(x)}});
         return static_cast<std::int64_t>(entries.size()) - 1;
@@ -126,7 +129,7 @@ Tensor near(const Tensor& like, Rng& rng) {
 }
 
 json run(const OpEntry& op, const Inputs& sample, std::uint64_t seed) {
-    const Composed readable;
+    const Plain readable(Plain::operations);
     Rng rng(seed);
     Recording recording;
     json result;

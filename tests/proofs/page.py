@@ -14,7 +14,7 @@ rule maps dy to Σ dy·∂y/∂x. `make proofs` writes this page.
 
 Finite differences and PyTorch measure a gradient at some points. Here it is also proved by algebra, and not from a formula that was typed a
 second time: `make proofs` runs each operation of the [table of operations](../tests/table/op_table.h) on a small sample (most axes have 1 to 3
-elements), with `Composed`, takes the gradient with `create_graph = true`, then the gradient of that, and writes down every operation that was
+elements), under `Plain(Plain::operations)`, takes the gradient with `create_graph = true`, then the gradient of that, and writes down every operation that was
 recorded, with its inputs. [SymPy](https://www.sympy.org) reads these graphs: the elements of the inputs are symbols, each recorded operation is a
 formula of its inputs' elements ([formulas.py](../tests/proofs/formulas.py) has them), and the results are expressions. Then it shows that two
 differences are 0 for all values of the symbols:

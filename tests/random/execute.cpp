@@ -49,7 +49,7 @@ void step(const Program& program, std::size_t i, const RunOptions& run_options,
         std::optional<NoGrad> around;
         if (s.island) around.emplace();
         const GradMode mode(enabled);
-        const Composed composed(run_options.composed);
+        const Plain composed(Plain::operations, run_options.composed);
         return row.run({x, s.numbers, s, run_options.dtype, run, static_cast<int>(i)});
     };
     Tensor y, point, change;

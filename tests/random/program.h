@@ -47,7 +47,7 @@ struct ModuleInstance {
 // How a program is run.
 struct RunOptions {
     DType dtype = float64;
-    bool composed = false;  // under Composed
+    bool composed = false;  // under Plain(Plain::operations)
     bool copies = false;    // every result is copied, so that no statement sees a view
     bool notes = false;     // Run::values and changes are written
 };

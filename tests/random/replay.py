@@ -96,6 +96,14 @@ def cut(x, axis, first, last, step):
 nests = False  # whether the program differentiates gradients
 
 
+def rotated(x, cos, sin, halves):
+    half = cos.shape[-1]
+    a, b = (x[..., :half], x[..., half:2 * half]) if halves else (x[..., 0:2 * half:2], x[..., 1:2 * half:2])
+    turned = [a * cos - b * sin, a * sin + b * cos]
+    first = torch.cat(turned, -1) if halves else torch.stack(turned, -1).flatten(-2)
+    return torch.cat([first, x[..., 2 * half:]], -1)
+
+
 def layer_norm(x, weight=None, bias=None):
     """By its definition where third derivatives may follow: PyTorch's own are wrong (docs/beside_pytorch.md)."""
     if not nests:

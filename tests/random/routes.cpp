@@ -338,7 +338,7 @@ public:
             exact("threads", reference, by_grad(program_, run_options));
             set_num_threads(1);
             {
-                const ReferenceKernels plain;
+                const Plain plain(Plain::primitives);
                 close("reference kernels", reference, by_grad(program_, run_options));
             }
             if (!changes)

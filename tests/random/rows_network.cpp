@@ -43,6 +43,16 @@ bool normalised(ProgramBuilder& d, Statement& s) {
     return true;
 }
 
+// x, cosines and sines, which are any numbers. Number: whether pairs are halves.
+bool turned(ProgramBuilder& d, Statement& s) {
+    if (!ranked(d, s, 2) || d.at(s.in[0]).rank() == Shape::max_rank || d.at(s.in[0]).size(-1) < 2) return false;
+    const Tensor& x = d.at(s.in[0]);
+    const Shape table{x.size(-2), d.number(1, x.size(-1) / 2)};
+    for (int i = 0; i < 2; ++i) s.in.push_back(d.shaped(table));
+    s.numbers = {d.coin(0.5) ? 1.0 : 0.0};
+    return true;
+}
+
 const Tensor& optional(const Call& c, std::size_t i) {
     static const Tensor none;
     return i < c.x.size() ? c.x[i] : none;
@@ -362,6 +372,12 @@ Rows network_rows() {
          [](const Call& c) { return linear(c.x[0], c.x[1], optional(c, 2)); }, fused},
         {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm($0*)", "layer_norm($0*)", normalised,
          [](const Call& c) { return layer_norm(c.x[0], optional(c, 1), optional(c, 2)); }, fused},
+        {"rotary(Tensor, RotaryTable)", "rotary($0, {$1, $2, RotaryPairs(#0)})", "rotated($0, $1, $2, #0)",
+         turned,
+         [](const Call& c) {
+             return rotary(c.x[0], {c.x[1], c.x[2], static_cast<RotaryPairs>(c.integer(0))});
+         },
+         fused},
         // eps, because the default is another in float32
         {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm($0, $1, 1e-5)",
          "F.rms_norm($0, $0.shape[-1:], $1, 1e-5)",

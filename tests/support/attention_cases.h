@@ -113,7 +113,7 @@ inline const char* name(Path path) {
 }
 
 inline Tensor attend(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v, Path path) {
-    const Composed composed(path == Path::composed);
+    const Plain composed(Plain::operations, path == Path::composed);
     AttentionOptions options = c.options();
     if (path == Path::packed) {
         const Tensor qkv = cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1);
@@ -137,7 +137,7 @@ inline AttentionRun run_attention(const AttentionCase& c, const Tensor& q, const
                                      v.detach().requires_grad_(), dy.detach().requires_grad_()};
     const std::vector<Tensor> inputs{leaves[0], leaves[1], leaves[2]};
     const Tensor y = attend(c, leaves[0], leaves[1], leaves[2], path);
-    const Composed composed(path == Path::composed);
+    const Plain composed(Plain::operations, path == Path::composed);
     const std::vector<Tensor> d = grad({y}, inputs, {leaves[3]}, {.create_graph = second_order});
     AttentionRun run{values(y), values(d[0]), values(d[1]), values(d[2]), {}, {}, {}, {}};
     if (!second_order) return run;

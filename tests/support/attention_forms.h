@@ -43,7 +43,7 @@ inline std::vector<Form> all_forms() {
         Form composed = form;
         composed.name += ", composed";
         composed.run = [run = form.run](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
-            const Composed path;
+            const Plain path(Plain::operations);
             return run(q, k, v, mask);
         };
         forms.push_back(composed);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "kernels/fast/simd.h"
+#include "fast/simd.h"
 #include "tensor/array.h"
 #include "weft/core.h"
 

@@ -58,6 +58,14 @@ std::vector<OpEntry> function_ops() {
          [](In x) { return rms_norm(x[0], x[1]); }},
         {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm.plain", twice,
          [](In x) { return rms_norm(x[0], {}, 1e-3); }},
+        {"rotary(Tensor, RotaryTable)", "rotary.neighbours", twice,
+         [](In x) {
+             return rotary(x[0], {x[1], x[2], RotaryPairs::neighbours});
+         }},
+        {"rotary(Tensor, RotaryTable)", "rotary.halves", twice,
+         [](In x) {
+             return rotary(x[0], {x[1], x[2], RotaryPairs::halves});
+         }},
         {"dropout(Tensor, double, bool)", "dropout.evaluation", twice,
          [](In x) { return dropout(x[0], 0.5, false); }},
         {"dropout(Tensor, double, Rng, bool)", "dropout.evaluation", twice,

@@ -71,7 +71,7 @@ TEST_CASE("the terms of every node sum to its gradient, and the leaves' to grad(
     block.to(float64);
     const Tensor x = randn({2, 3, 8}, rng, float64).requires_grad_();
     for (const bool composed : {false, true}) {
-        const Composed definitions(composed);
+        const Plain definitions(Plain::operations, composed);
         block.zero_grad();
         Tensor(x).zero_grad();
         const Tensor loss = mean(pow(block(x), 2));

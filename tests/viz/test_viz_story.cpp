@@ -113,7 +113,7 @@ TEST_CASE("the story is that of the run: its values are what the module returns"
     const nn::CausalMultiHeadAttention attention(4, 2, rng, {.max_seq_len = 4});
     const Tensor x = randn({1, 3, 4}, rng);
     const viz::Story story = viz::tensor_story(attention, x, {.values_up_to = 100});
-    const Composed composed;
+    const Plain composed(Plain::operations);
     const auto [y, weights] = attention.with_weights(x);
     CHECK(row_of(story, "X").values.to_vector<float>() == x.to_vector<float>());
     CHECK(row_of(story, "weights").values.to_vector<float>() == weights.to_vector<float>());
@@ -150,7 +150,7 @@ TEST_CASE("a run that names nothing has its input and output; its gradients are 
     CHECK(layer.weight.grad().to_vector<float>() == before);
     CHECK(x.grad().to_vector<float>() == of_x);
     CHECK(x.is_leaf());
-    CHECK_FALSE(composed_mode());
+    CHECK_FALSE(is_plain(Plain::operations));
     const Tensor data = ones({1, 2});
     viz::tensor_story(layer, data);
     CHECK_FALSE(data.requires_grad());

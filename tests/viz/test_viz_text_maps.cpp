@@ -158,7 +158,7 @@ TEST_CASE("the weights of a run come layer by layer, one softmax each", "[viz][m
     const Tensor drawn = viz::attention_weights(one, in).at(0);
     CHECK(
         allclose(drawn, one.with_weights(in).weights));  // by the kernel, whose products may round differently
-    const Composed small_operations;
+    const Plain small_operations(Plain::operations);
     CHECK(drawn.to_vector<float>() == one.with_weights(in).weights.to_vector<float>());
 }
 

@@ -38,8 +38,8 @@
 #include <cblas.h>
 #endif
 
-#include "kernels/fast/blas/openblas_kernels.h"
-#include "kernels/fast/half/half_gemm.h"
+#include "fast/blas/openblas_kernels.h"
+#include "fast/half/half_gemm.h"
 
 extern "C" void openblas_set_num_threads(int);
 

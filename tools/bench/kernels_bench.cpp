@@ -74,8 +74,8 @@ void three_projections(benchmark::State& state) {
 template <class F>
 void fused(benchmark::State& state, const std::vector<Shape>& shapes, const F& f) {
     set_num_threads(static_cast<int>(state.range(0)));
-    std::optional<Composed> composed;
-    if (state.range(1) == 1) composed.emplace();
+    std::optional<Plain> composed;
+    if (state.range(1) == 1) composed.emplace(Plain::operations);
     Rng rng(1);
     std::vector<Tensor> leaves;
     for (const Shape& shape : shapes) leaves.push_back(randn(shape, rng).requires_grad_());

@@ -15,7 +15,7 @@
 #include <typeinfo>
 #include <vector>
 
-#include "kernels/threads/parallel.h"
+#include "fast/threads/parallel.h"
 #include "weft/weft.h"
 
 namespace weft::bench {

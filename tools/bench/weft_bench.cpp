@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
 
     set_num_threads(threads);
     set_float32_matmul_precision(precision);
-    std::optional<Composed> guard;
-    if (composed) guard.emplace();
+    std::optional<Plain> guard;
+    if (composed) guard.emplace(Plain::operations);
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
                                          [&](const auto& w) { return w.name == name; });
     const bench::Step step = workload.make(options);

@@ -1,6 +1,6 @@
 # A library in pieces, units that include some of its sources each: what takes most of the time is the headers, and what two sources
 # make of the same templates. `bytes` of sources, in alphabetical order, which keeps those of a room together, make one piece of about
-# ten to twenty seconds of a processor and at most 1 GB of memory.
+# ten to twenty seconds of a processor and at most 1 GB of memory. src/fast has pieces of its own, so that a program can do without.
 function(weft_pieces target bytes)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
@@ -10,10 +10,12 @@ function(weft_pieces target bytes)
     cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE file)
     file(SIZE ${file} size)
     math(EXPR filled "${filled} + ${size}")
-    if(filled GREATER bytes)
+    string(REGEX MATCH "src/fast/" room ${source})
+    if(filled GREATER bytes OR NOT "${room}" STREQUAL "${room_before}")
       math(EXPR piece "${piece} + 1")
       set(filled ${size})
     endif()
+    set(room_before "${room}")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${piece})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -23,7 +23,7 @@ namespace weft {
 // are in nn::checkpoint. f's result is new, not an input, and f changes no input in place: GraphError
 // otherwise. Backward throws GraphError if f depends on a tensor of the graph that was not named (checkpoint
 // itself does if nothing that was named requires a gradient), or if what it computes the second time has other
-// bits: a mode (nn::EvalMode, Composed) or a generator has changed. If f throws, the generators are as before.
+// bits: a mode (nn::EvalMode, Plain) or a generator has changed. If f throws, the generators are as before.
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>& f,
                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& parameters = {},
                   const std::vector<std::shared_ptr<Rng>>& generators = {});

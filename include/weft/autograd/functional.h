@@ -60,7 +60,7 @@ private:
 //     const auto [y, dy] = jvp([](const Tensor& x) { return x * x; }, tensor({1.0, 2}), tensor({1.0, 10}));
 //     // y = [1, 4], dy = 2x · v = [2, 40]
 //
-// In f, is_grad_enabled() is true and composed_mode() too: fused operations run their reference
+// In f, is_grad_enabled() is true and is_plain(Plain::operations) too: fused operations run their reference
 // implementations. What is computed under NoGrad, or detached, is constant, as in backward. So are tensors from
 // outside, whose history is not recorded; if create_graph is true it is, and results are in the graph. Outputs
 // that do not depend on the inputs have a derivative of 0. Products nest: f may call jvp, vjp, grad or

@@ -24,7 +24,7 @@ struct FusedResult {
 //                      [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 //     }
 //
-// Under a Composed guard `reference` runs on the inputs, and its small operations are what is recorded.
+// Under Plain(Plain::operations) `reference` runs on the inputs, and its small operations are what is recorded.
 // Otherwise `kernel` runs, under NoGrad, and backward calls `rule` with the saved inputs, then
 // FusedResult::saved, and dy (see record). Under create_graph, and where there is no rule, the gradient
 // is that of `reference`, which is called again with the saved inputs: so gradients of any order agree.

@@ -1,4 +1,4 @@
-// Which operations are recorded, and whether fused ones run as they are read.
+// Which operations are recorded.
 #pragma once
 
 #include "weft/base/scoped.h"
@@ -41,26 +41,5 @@ struct [[nodiscard]] NoGrad : GradMode {
 struct [[nodiscard]] EnableGrad : GradMode {
     EnableGrad() : GradMode(true) {}  // until it goes out of scope
 };
-
-// While a Composed guard is active, every fused operation (linear, layer_norm, rms_norm, gelu,
-// cross_entropy, rotary, attention) runs its reference implementation, built from small operations, so you
-// can step through the textbook arithmetic. Guards nest and belong to one thread.
-//
-//     const Tensor x = randn({4, 8}, rng);
-//     const Tensor fast = gelu(x);
-//     const Composed readable;
-//     const Tensor slow = gelu(x);  // the same values up to rounding
-class [[nodiscard]] Composed {
-public:
-    explicit Composed(bool composed = true);  // false: fused again, inside another Composed
-
-private:
-    Scoped<bool> mode_;
-};
-// Whether a Composed guard is active in this thread, or a jvp runs.
-//
-//     const Composed readable;
-//     const bool composed = composed_mode();  // true
-bool composed_mode();
 
 }  // namespace weft

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "weft/base/error.h"
-#include "weft/kernels/threads.h"
 #include "weft/tensor/dtype.h"
 #include "weft/tensor/random.h"
 #include "weft/tensor/shape.h"

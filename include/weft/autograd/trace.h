@@ -22,9 +22,9 @@ struct TraceEntry {
 
 // While a Trace is active, it collects what traced() is called with on this thread. Traces nest, and the
 // innermost receives everything. The fused kernel of attention has no scores and no weights to name, so
-// combine it with Composed:
+// combine it with Plain:
 //
-//     const Composed readable;
+//     const Plain readable(Plain::operations);
 //     const Trace trace;
 //     const Tensor y = scaled_dot_product_attention(q, k, v);
 //     std::vector<std::string> names;  // q, k, v, scores, weights, heads

@@ -5,15 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
+#include "weft/ops/rotary.h"
 
 namespace weft::nn {
 
-// Which columns are a pair.
-enum class RotaryPairs {
-    neighbours,  // x₂ᵢ and x₂ᵢ₊₁: the paper's, Meta's Llama files and GGUF files of llama
-    halves       // xᵢ and xᵢ₊ᵣ⁄₂: the files of Hugging Face
-};
+using weft::RotaryPairs, weft::RotaryTable, weft::rotary;
 
 // How the rates θᵢ = base^(−2i/r) are changed for sequences longer than those of the first training, with the
 // names of Hugging Face's configs ("rope_scaling", transformers' modeling_rope_utils.py). L is original_length,
@@ -57,18 +53,10 @@ struct RotaryOptions {
     bool operator==(const RotaryOptions&) const = default;  // equal in everything
 };
 
-// The cosines and sines of T positions, which layers with the same options share.
-//
-//     const nn::RotaryTable table = nn::rotary_table(0, 8, 16, {}, float32);  // 8 positions, heads of width 16
-//     const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // both (B, H, 8, 16)
-struct RotaryTable {
-    Tensor cos, sin;    // (T, r/2), times the attention factor
-    RotaryPairs pairs;  // the columns of a pair
-};
-// Of positions first_position … first_position + T − 1 of a sequence of `length` tokens, by default those up to
-// the last of these. ValueError for first_position < 0, a base or factor that is not finite and above 0, an odd
-// width or one outside 2 … d, and what a scaling lacks; DTypeError unless float32 or float64. Angles are
-// computed in float64: float32 would lose the fractions of large ones.
+// The cosines and sines of positions first_position … first_position + T − 1 of a sequence of `length` tokens,
+// by default those up to the last of these. ValueError for first_position < 0, a base or factor that is not
+// finite and above 0, an odd width or one outside 2 … d, and what a scaling lacks; DTypeError unless float32 or
+// float64. Angles are computed in float64: float32 would lose the fractions of large ones.
 RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64_t d,
                          const RotaryOptions& options, DType dtype, std::optional<std::int64_t> length = {});
 
@@ -79,11 +67,7 @@ RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64
 //     const std::int64_t at_65 = nn::rotary_length(longer, 65);  // 65: other angles
 std::int64_t rotary_length(const RotaryOptions& options, std::int64_t length);
 
-// Rotates each pair (a, b) of the token at position p by the angle φ = p · θᵢ: a cos φ − b sin φ, a sin φ + b
-// cos φ. The dot product of a query at position i and a key at position j then depends on i − j only. x (…, T,
-// d) → the same shape. ShapeError unless the rank is 2 to 7 and the table has T positions and a width ≤ d.
-Tensor rotary(const Tensor& x, const RotaryTable& table);
-// The same; the first token is at first_position. ShapeError unless d is even and at least 2; and what
+// rotary(x, table); the first token is at first_position. ShapeError unless d is even and at least 2; and what
 // rotary_table refuses.
 //
 //     const Tensor y = nn::rotary(q);        // q (B, H, T, d_k), positions 0 … T − 1

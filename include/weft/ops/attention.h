@@ -1,4 +1,4 @@
-// Attention: fused, with a reference implementation beside it: see Composed.
+// Attention: its definition, beside which a kernel may compute it in tiles (Plain, weft/kernels/plain.h).
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct AttentionOptions {
 // its value change nothing for that query, even if they are NaN or infinite.
 //
 // Memory grows with T + S, and with T × S only if weights are asked for, the mask or the bias holds a tensor of
-// that size, the scale is 0 in float32, there is a softcap, or a Composed guard is active.
+// that size, the scale is 0 in float32, there is a softcap, or its definition runs (Plain).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // The output of attention, and its weights.

@@ -1,4 +1,4 @@
-// Normalisation. layer_norm and rms_norm are fused, each with a reference implementation: see Composed.
+// Normalisation. Beside the definitions of layer_norm and rms_norm kernels may compute them at once (Plain).
 #pragma once
 
 #include <optional>

@@ -51,9 +51,9 @@ struct Story {
 struct StoryOptions {
     std::int64_t values_up_to = 64;  // values are shown for tensors of at most so many elements
 };
-// Calls `run(input)` under a Composed guard and lists every traced tensor, the input first and the output last.
-// A tensor with two names is listed once, as "Y = X". A module runs in its current mode, so dropout draws in
-// training mode. The gradients of the input and the parameters do not change.
+// Calls `run(input)` under Plain(Plain::operations) and lists every traced tensor, the input first and the
+// output last. A tensor with two names is listed once, as "Y = X". A module runs in its current mode, so
+// dropout draws in training mode. The gradients of the input and the parameters do not change.
 //
 //     Rng rng(1);
 //     const nn::CausalMultiHeadAttention attention(12, 3, rng);

@@ -47,19 +47,10 @@ inline Array rows_of(const Array& x) {
     return view_of(x, {R, C}, {C, 1}, x.offset);
 }
 
-// What element e of a tensor is multiplied with in dropout (Filling::fill_dropout).
+// What element e of a tensor is multiplied with in dropout (fill_dropout).
 inline double dropout_factor(const Dropout& dropout, std::uint64_t e) {
     const std::uint32_t word = philox(dropout.seed, dropout.first + e / 4)[e % 4];
     return word >= static_cast<std::uint32_t>(dropout.p * 0x1p32) ? 1 / (1 - dropout.p) : 0;
-}
-
-// out = f(x…), where f makes an xtensor expression of its operands, or is marked by_element.
-template <class Y, class... X, class F>
-void apply(const F& f, const Array& out, const std::conditional_t<true, Array, X>&... in) {
-    for (std::int64_t i = 0; i < out.numel(); ++i) {
-        const std::tuple<X...> x(element<X>(in, i)...);
-        std::apply([&](const X&... value) { element_run(1, &element<Y>(out, i), f, &value...); }, x);
-    }
 }
 
 }  // namespace weft::kernels::reference

@@ -1,7 +1,8 @@
 // What reads and writes by index.
 #include "kernels/reference/element.h"
 
-namespace weft::kernels::reference {
+namespace weft::kernels {
+namespace reference {
 namespace {
 
 // f(place in `small` (outer, n, inner), place in `big` (outer, V, inner)) for each element of `small`, where
@@ -53,7 +54,11 @@ void scatter_add(const Array& out, int axis, const Array& index, const Array& so
 }
 
 }  // namespace
+}  // namespace reference
 
-extern const Indexing indexing_table{index_select, index_add, gather, scatter_add};
+constinit decltype(kernels::index_select) index_select{reference::index_select, installed.index_select};
+constinit decltype(kernels::index_add) index_add{reference::index_add, installed.index_add};
+constinit decltype(kernels::gather) gather{reference::gather, installed.gather};
+constinit decltype(kernels::scatter_add) scatter_add{reference::scatter_add, installed.scatter_add};
 
-}  // namespace weft::kernels::reference
+}  // namespace weft::kernels

@@ -1,19 +1,19 @@
 // Matrix products: three loops.
 #include "kernels/reference/element.h"
-#include "kernels/threads/parallel.h"
 
-namespace weft::kernels::reference {
+namespace weft::kernels {
+namespace reference {
 namespace {
 
-// c (m, n) = Σ_p a (m, k) · b (k, n) + beta · c, in double.
+// c (m, n) = Σ_p a (m, k) · b (k, n), in double.
 template <class T>
-void product(const Array& c, const Array& left, const Array& right, double beta) {
+void product(const Array& c, const Array& left, const Array& right) {
     const Array a = widened(left), b = widened(right);
     const std::int64_t m = c.shape[0], n = c.shape[1], k = a.shape[1];
     count_multiply_adds(m * n * k, left.dtype == bfloat16);
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
-            double total = beta == 0 ? 0 : beta * value<T>(c, i, j);
+            double total = 0;
             for (std::int64_t p = 0; p < k; ++p) total += value<T>(a, i, p) * value<T>(b, p, j);
             at<T>(c, i, j) = static_cast<T>(total);
         }
@@ -31,13 +31,8 @@ Array matrix(const Array& x, std::int64_t index) {
 void matmul(const Array& out, const Array& a, const Array& b) {
     const std::int64_t matrices = out.numel() == 0 ? 0 : out.numel() / (out.shape[-2] * out.shape[-1]);
     visit_floating(out.dtype, [&]<class T>(T) {
-        for (std::int64_t i = 0; i < matrices; ++i) product<T>(matrix(out, i), matrix(a, i), matrix(b, i), 0);
+        for (std::int64_t i = 0; i < matrices; ++i) product<T>(matrix(out, i), matrix(a, i), matrix(b, i));
     });
-}
-
-void products(std::span<const Product> independent) {
-    for (const Product& p : independent)
-        visit_floating(p.c.dtype, [&]<class T>(T) { product<T>(p.c, p.a, p.b, p.adds); });
 }
 
 void masked_matmul(const Array& out, const Array& left, const Array& right, const Array& blocked, Pairs pairs) {
@@ -59,7 +54,9 @@ void masked_matmul(const Array& out, const Array& left, const Array& right, cons
 }
 
 }  // namespace
+}  // namespace reference
 
-extern const Products products_table{matmul, products, masked_matmul};
+constinit decltype(kernels::matmul) matmul{reference::matmul, installed.matmul};
+constinit decltype(kernels::masked_matmul) masked_matmul{reference::masked_matmul, installed.masked_matmul};
 
-}  // namespace weft::kernels::reference
+}  // namespace weft::kernels

@@ -1,7 +1,8 @@
 // Sums and extremes.
 #include "kernels/reference/element.h"
 
-namespace weft::kernels::reference {
+namespace weft::kernels {
+namespace reference {
 namespace {
 
 Array sum(const Array& x, const std::vector<bool>& reduced) {
@@ -41,7 +42,9 @@ MinMax min_max(const Array& x, int axis, bool largest) {
 }
 
 }  // namespace
+}  // namespace reference
 
-extern const Reductions reductions_table{sum, min_max};
+constinit decltype(kernels::sum) sum{reference::sum, installed.sum};
+constinit decltype(kernels::min_max) min_max{reference::min_max, installed.min_max};
 
-}  // namespace weft::kernels::reference
+}  // namespace weft::kernels

@@ -1,7 +1,8 @@
 // Running sums and products along an axis.
 #include "kernels/reference/element.h"
 
-namespace weft::kernels::reference {
+namespace weft::kernels {
+namespace reference {
 namespace {
 
 // Element i of the row that starts at `start`, in a contiguous array.
@@ -14,8 +15,8 @@ T& along(const Array& x, const Layout& l, std::int64_t start, std::int64_t i) {
 template <class F>
 void for_rows(const Array& x, const Layout& l, const F& f) {
     visit_wrapping(x.dtype, [&]<class T>(T) {
-        for (std::int64_t o = 0; o < l.outer; ++o)
-            for (std::int64_t j = 0; j < l.inner; ++j) f(o * l.n * l.inner + j, T{});
+        parallel_for(l.outer * l.inner, l.n, 1 << 13,
+                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
     });
 }
 
@@ -32,18 +33,6 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     });
 }
 
-void cumprod(const Array& out, const Array& x, int axis) {
-    const Array dense = contiguous(x);
-    const Layout l(x.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
-        Wide<T> product = 1;
-        for (std::int64_t i = 0; i < l.n; ++i) {
-            product *= along<T>(dense, l, start, i);
-            along<T>(out, l, start, i) = static_cast<T>(product);
-        }
-    });
-}
-
 // Σ over i ≥ j of dy_i times the product of the factors up to i but x_j: n² multiplications for a row of n.
 void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
     const Array factors = contiguous(x), slopes = contiguous(dy);
@@ -53,9 +42,27 @@ void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis
             long double total = 0, others = 1;
             for (std::int64_t i = 0; i < l.n; ++i) {
                 if (i != j) others *= along<T>(factors, l, start, i);
-                if (i >= j) total += along<T>(slopes, l, start, i) * others;
+                const long double slope = along<T>(slopes, l, start, i);
+                if (i >= j && slope != 0) total += slope * others;  // where it is 0, others may be infinite
             }
             along<T>(dx, l, start, j) = static_cast<T>(total);
+        }
+    });
+}
+
+}  // namespace
+}  // namespace reference
+
+using namespace reference;
+
+void cumprod(const Array& out, const Array& x, int axis) {
+    const Array dense = contiguous(x);
+    const Layout l(x.shape, axis, axis + 1);
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        Wide<T> product = 1;
+        for (std::int64_t i = 0; i < l.n; ++i) {
+            product *= along<T>(dense, l, start, i);
+            along<T>(out, l, start, i) = static_cast<T>(product);
         }
     });
 }
@@ -75,8 +82,8 @@ void linear_scan(const Array& out, const Array& a, const Array& b, int axis, boo
     });
 }
 
-}  // namespace
+constinit decltype(kernels::cumsum) cumsum{reference::cumsum, installed.cumsum};
+constinit decltype(kernels::cumprod_backward) cumprod_backward{reference::cumprod_backward,
+                                                               installed.cumprod_backward};
 
-extern const Scans scans_table{cumsum, cumprod, cumprod_backward, linear_scan};
-
-}  // namespace weft::kernels::reference
+}  // namespace weft::kernels

@@ -1,0 +1,15 @@
+// Nothing stands in the slots: every program means what it says, slowly.
+#include "ops/slots.h"
+
+namespace weft {
+
+constinit const kernels::Installed kernels::installed{};
+constinit const Kernel<LinearOptions> linear_kernel{};
+constinit const Kernel<CompactLinearOptions> compact_linear_kernel{};
+constinit const Kernel<NormOptions> layer_norm_kernel{}, rms_norm_kernel{};
+constinit const Kernel<Gelu> gelu_kernel{};
+constinit const Kernel<ClassOptions> cross_entropy_kernel{};
+constinit const Kernel<RotaryPairs> rotary_kernel{};
+constinit const Kernel<AttentionSetup> attention_kernel{};
+
+}  // namespace weft
