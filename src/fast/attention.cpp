@@ -109,11 +109,13 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
     return Tensor(transposed_view(make_array({x.size(0), x.size(2), x.size(1), d}, x.dtype()), 1, 2));
 }
 
-QkvArrays arrays_of(const std::array<Tensor, 3>& qkv) {
+using Qkv = std::array<Tensor, 3>;
+
+QkvArrays arrays_of(const Qkv& qkv) {
     return {row_contiguous(qkv[0]), row_contiguous(qkv[1]), row_contiguous(qkv[2])};
 }
 
-// What masks, adds to the scores and drops, of the inputs that the setup describes.
+// What masks, adds to the scores and drops.
 AttentionParams params_of(const AttentionSetup& setup, const Tensor& bias, const QkvArrays& in) {
     const std::int64_t B = in.q.shape[0], H = in.q.shape[1], T = in.q.shape[2], S = in.k.shape[2];
     const Mask& mask = setup.options.mask;
@@ -131,36 +133,51 @@ AttentionParams params_of(const AttentionSetup& setup, const Tensor& bias, const
 }
 
 // It cannot scale by 0, because BLAS does not read what it would multiply by 0, and so misses NaN.
-std::optional<FusedResult> attention_at_once(const Inputs& in, const AttentionSetup& setup) {
+std::optional<FusedResult> attention_of(const Qkv& qkv, const Tensor& bias, const AttentionSetup& setup) {
     if (setup.options.softcap || static_cast<float>(*setup.options.scale) == 0) return {};
-    const auto qkv = setup.heads(in).qkv();
     const Tensor& q = qkv[0];
     const Shape per_query{q.size(0), q.size(1), q.size(2)};
     const SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, qkv[2].size(3));
     const QkvArrays arrays = arrays_of(qkv);
-    attention(y.array(), stats, arrays, params_of(setup, in[setup.n], arrays));
+    attention(y.array(), stats, arrays, params_of(setup, bias, arrays));
     return FusedResult{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
 }
 
-// The gradient of a packed projection is one tensor, whose columns are those of q, k and v.
-Grads attention_rule(const Saved& saved, const Tensor& dy, const AttentionSetup& setup) {
-    const std::size_t n = setup.n, own = n + 1 + setup.options.mask.parts().size();
-    Inputs inputs;
-    Grads grads;
-    for (std::size_t i = 0; i < n; ++i) {
-        const Tensor& x = inputs.emplace_back(saved[i]);
-        grads.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
-    }
-    const auto [dq, dk, dv] = setup.heads(grads).qkv();
-    const Tensor &bias = saved[n], dbias = saved.needs_input_grad(n) ? zeros(bias.shape(), float64) : Tensor();
-    const QkvArrays arrays = arrays_of(setup.heads(inputs).qkv());
-    attention_backward({dq.array(), dk.array(), dv.array()}, dbias.defined() ? dbias.array() : Array(),
+// Fills the gradients of q, k and v; returns those of the inputs: these heads, the bias, and none of the mask.
+Grads gradients_of(const Qkv& to, Grads heads, const Qkv& qkv, const Tensor& bias, const Saved& saved,
+                   const Tensor& dy, const AttentionSetup& setup) {
+    const std::size_t at_bias = heads.size(), own = setup.inputs;
+    const Tensor dbias = saved.needs_input_grad(at_bias) ? zeros(bias.shape(), float64) : Tensor();
+    const QkvArrays arrays = arrays_of(qkv);
+    attention_backward({to[0].array(), to[1].array(), to[2].array()}, dbias.defined() ? dbias.array() : Array(),
                        row_contiguous(dy), saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
                        arrays, params_of(setup, bias, arrays));
-    grads.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
-    grads.resize(own);  // the mask has none
-    return grads;
+    heads.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
+    heads.resize(own);
+    return heads;
+}
+
+std::optional<FusedResult> attention_at_once(const Inputs& in, const AttentionSetup& setup) {
+    return attention_of({in[0], in[1], in[2]}, in[3], setup);
+}
+
+Grads attention_rule(const Saved& saved, const Tensor& dy, const AttentionSetup& setup) {
+    const Qkv qkv{saved[0], saved[1], saved[2]};
+    Qkv to;
+    for (int i = 0; i < 3; ++i) to[i] = make_token_major(qkv[i], qkv[i].size(3));
+    return gradients_of(to, {to[0], to[1], to[2]}, qkv, saved[3], saved, dy, setup);
+}
+
+std::optional<FusedResult> packed_attention_at_once(const Inputs& in, const PackedSetup& setup) {
+    return attention_of(Heads::split_qkv(in[0], setup.sizes), in[1], setup);
+}
+
+// The gradient of the projection is one tensor, whose columns are those of q, k and v.
+Grads packed_attention_rule(const Saved& saved, const Tensor& dy, const PackedSetup& setup) {
+    const Tensor dx = empty(saved[0].shape(), saved[0].dtype());
+    return gradients_of(Heads::split_qkv(dx, setup.sizes), {dx}, Heads::split_qkv(saved[0], setup.sizes),
+                        saved[1], saved, dy, setup);
 }
 
 }  // namespace
@@ -169,4 +186,6 @@ Grads attention_rule(const Saved& saved, const Tensor& dy, const AttentionSetup&
 namespace weft {
 constinit const Kernel<AttentionSetup> attention_kernel{kernels::fast::attention_at_once,
                                                         kernels::fast::attention_rule};
+constinit const Kernel<PackedSetup> packed_attention_kernel{kernels::fast::packed_attention_at_once,
+                                                            kernels::fast::packed_attention_rule};
 }  // namespace weft

@@ -11,5 +11,6 @@ constinit const Kernel<Gelu> gelu_kernel{};
 constinit const Kernel<ClassOptions> cross_entropy_kernel{};
 constinit const Kernel<RotaryPairs> rotary_kernel{};
 constinit const Kernel<AttentionSetup> attention_kernel{};
+constinit const Kernel<PackedSetup> packed_attention_kernel{};
 
 }  // namespace weft

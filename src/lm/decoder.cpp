@@ -9,6 +9,7 @@
 #include "lm/caches.h"
 #include "lm/pretrained.h"
 #include "weft/base/error_list.h"
+#include "weft/base/op.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/init.h"
 #include "weft/nn/rng_guard.h"
@@ -147,23 +148,25 @@ DecoderAttention::DecoderAttention(const DecoderConfig& c, std::int64_t layer, c
 Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
     const nn::CacheGuard guard({pass.cache, pass.cache == nullptr ? 0u : 1u});
     return nn::located(*this, [&] {
-        Heads qkv = [&]() -> Heads {
-            if (qkv_proj) return PackedHeads{(*qkv_proj)(x), num_heads, num_kv_heads, head_dim};
-            return std::array{nn::split_heads((*q_proj)(x), num_heads),
-                              nn::split_heads((*k_proj)(x), num_kv_heads),
-                              nn::split_heads((*v_proj)(x), num_kv_heads)};
-        }();
-        if (q_norm || pass.rotary != nullptr || pass.cache != nullptr) {
-            auto [q, k, v] = qkv.qkv();  // (B, H, T, D), (B, G, T, D), (B, G, T, D)
-            if (q_norm) q = (*q_norm)(q), k = (*k_norm)(k);
-            if (pass.rotary != nullptr) q = nn::rotary(q, *pass.rotary), k = nn::rotary(k, *pass.rotary);
-            if (pass.cache != nullptr)
-                std::tie(k, v) = std::tuple_cat(pass.cache->append(k, v));  // (B, G, S, D)
-            qkv = std::array{q, k, v};
-        }
         AttentionOptions with_mask = options;
         with_mask.mask = pass.mask;
-        const Tensor y = qkv.attend("Decoder", with_mask).output;    // (B, H, T, D)
+        const HeadSizes sizes(num_heads, num_kv_heads, head_dim);
+        if (qkv_proj && !q_norm && pass.rotary == nullptr && pass.cache == nullptr) {
+            const Tensor qkv = (*qkv_proj)(x);
+            const Op op("Decoder", Op::of_others);
+            return o_proj(heads(multi_head_attention(qkv, sizes, with_mask)));  // (B, T, C)
+        }
+        auto [q, k, v] = qkv_proj ? Heads::split_qkv((*qkv_proj)(x), sizes)  // (B, H, T, D), (B, G, T, D) twice
+                                  : std::array{nn::split_heads((*q_proj)(x), num_heads),
+                                               nn::split_heads((*k_proj)(x), num_kv_heads),
+                                               nn::split_heads((*v_proj)(x), num_kv_heads)};
+        if (q_norm) q = (*q_norm)(q), k = (*k_norm)(k);
+        if (pass.rotary != nullptr) q = rotary(q, *pass.rotary), k = rotary(k, *pass.rotary);
+        if (pass.cache != nullptr) std::tie(k, v) = std::tuple_cat(pass.cache->append(k, v));  // (B, G, S, D)
+        const Tensor y = [&] {
+            const Op op("Decoder", Op::of_others);
+            return scaled_dot_product_attention(q, k, v, with_mask);  // (B, H, T, D)
+        }();
         return o_proj(heads(traced("merged", nn::merge_heads(y))));  // (B, T, C)
     });
 }

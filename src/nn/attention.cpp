@@ -3,8 +3,10 @@
 #include "weft/nn/attention.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "nn/registry.h"
+#include "weft/base/op.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rng_guard.h"
@@ -128,10 +130,15 @@ MultiHeadAttention::MultiHeadAttention(const char* name, std::int64_t d_model, s
       max_seq_len_(all.max_seq_len.value_or(0)),
       rng_(dropout > 0 ? register_generator("rng", rng) : nullptr) {}
 
-// Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), after those of the cache's tokens.
-Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Tensor& value,
-                                KeyValueCache* cache) const {
-    const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
+namespace {
+bool are_one(const Tensor& query, const Tensor& key, const Tensor& value) {
+    return query.handle() == key.handle() && key.handle() == value.handle();
+}
+}  // namespace
+
+void MultiHeadAttention::check(const Tensor& query, const Tensor& key, const Tensor& value,
+                               const KeyValueCache* cache) const {
+    const bool is_self = are_one(query, key, value);
     check_tokens(name_, max_seq_len_ > 0 ? "x" : "query", query, d_model);
     check_tokens(name_, "key", key, kdim);
     check_tokens(name_, "value", value, vdim);
@@ -150,10 +157,17 @@ Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Te
                          (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
                          ", but max_seq_len is ", max_seq_len_,
                          "; make it with a larger one, or give fewer tokens");
+}
+
+// Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), after those of the cache's tokens.
+std::array<Tensor, 3> MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                KeyValueCache* cache) const {
+    check(query, key, value, cache);
+    const bool is_self = are_one(query, key, value);
     traced("X", query);
-    Heads heads = [&]() -> Heads {
+    auto [q, k, v] = [&] {
         if (W_qkv && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
-            return PackedHeads{traced("QKV", (*W_qkv)(query)), num_heads, num_kv_heads, d_k};
+            return Heads::split_qkv(traced("QKV", (*W_qkv)(query)), {num_heads, num_kv_heads, d_k});
         if (!is_self) {
             traced("X of keys", key);
             traced("X of values", value);
@@ -174,15 +188,11 @@ Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Te
                           split_heads(v, num_kv_heads)};
     }();
     if (rotary_base) {
-        const auto [q, k, v] = heads.qkv();
-        heads = std::array{rotary(q, past, *rotary_base), rotary(k, past, *rotary_base), v};
+        const std::int64_t past = cache == nullptr ? 0 : cache->length();
+        q = rotary(q, past, *rotary_base), k = rotary(k, past, *rotary_base);
     }
-    if (cache != nullptr) {
-        const auto [q, k, v] = heads.qkv();
-        const auto [keys, values] = cache->append(k, v);
-        heads = std::array{q, keys, values};
-    }
-    return heads;
+    if (cache != nullptr) std::tie(k, v) = std::tuple_cat(cache->append(k, v));
+    return {q, k, v};
 }
 
 // Of the last T of S tokens.
@@ -197,15 +207,29 @@ AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& k
                                             const Mask& mask, bool wants_weights, KeyValueCache* cache) const {
     const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
     return located(*this, [&]() -> AttentionResult {
-        const Heads qkv = heads(query, key, value, cache);
-        const Mask given = cache == nullptr ? mask : mask.first_keys(cache->length());
-        const AttentionOptions options = {
-            .mask = max_seq_len_ > 0 ? causal_mask(query.size(-2), cache) | given : given,
-            .dropout = training() ? dropout : 0,
-            .rng = rng_.get()};
-        const auto [y, weights] = qkv.attend(name_, options, wants_weights);  // (B, H, T, d_v), (B, H, T, S)
-        const Tensor merged = traced("merged", merge_heads(y));               // (B, T, H·d_v)
-        return {traced("Y", W_out(merged)), weights};                         // (B, T, C)
+        const auto options = [&] {
+            const Mask given = cache == nullptr ? mask : mask.first_keys(cache->length());
+            return AttentionOptions{
+                .mask = max_seq_len_ > 0 ? causal_mask(query.size(-2), cache) | given : given,
+                .dropout = training() ? dropout : 0,
+                .rng = rng_.get()};
+        };
+        AttentionResult y;  // (B, T, H·d_v), (B, H, T, S)
+        if (W_qkv && are_one(query, key, value) && !rotary_base && cache == nullptr && !wants_weights) {
+            check(query, key, value, cache);
+            const Tensor qkv = traced("QKV", (*W_qkv)(traced("X", query)));  // (B, T, H·d_k + G·d_k + G·d_v)
+            const Op op(name_, Op::of_others);
+            y.output = multi_head_attention(qkv, {num_heads, num_kv_heads, d_k}, options());
+        } else {
+            const auto [q, k, v] = heads(query, key, value, cache);
+            const Op op(name_, Op::of_others);
+            if (wants_weights)
+                y = scaled_dot_product_attention_with_weights(q, k, v, options());
+            else
+                y.output = scaled_dot_product_attention(q, k, v, options());
+            y.output = traced("merged", merge_heads(y.output));
+        }
+        return {traced("Y", W_out(y.output)), y.weights};  // (B, T, C)
     });
 }
 

@@ -30,19 +30,13 @@ Tensor with_rank_4(const Tensor& x) {
     return y;
 }
 
-Qkv values_of(const Heads& heads) {
-    const Op op("q, k and v");
-    const NoGrad off;
-    return heads.qkv();
-}
-
-void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
-    const Op op(caller, Op::of_others);
+// Of the operation that runs, as everywhere here.
+void check_heads(const Tensor& q, const Tensor& k, const Tensor& v) {
     check_floating(q);
     check_same_dtype(q, k);
     check_same_dtype(q, v);
     const auto refuse = [&](const std::string& why) {
-        throw ShapeError(caller, ": q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(), ": ", why);
+        throw ShapeError(Op::name(), ": q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(), ": ", why);
     };
     if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank())
         refuse("all three must have the same rank: (T, d), (H, T, d), (B, H, T, d) or more");
@@ -60,30 +54,46 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
                " values; there must be one value for each key");
 }
 
-// Checks the options and completes them: the scale is set, the bias is (B|1, H|1, T|1, S|1), and the mask also
-// blocks where the bias is −∞.
-AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qkv) {
+// The options, checked and completed, for these q, k and v: the scale is set, the bias is (B|1, H|1, T|1, S|1),
+// the mask also blocks where the bias is −∞, and dropout has its draws.
+AttentionSetup set_up(const Qkv& qkv, const AttentionOptions& given) {
+    AttentionSetup setup{given, {}, {}};
+    AttentionOptions& o = setup.options;
     const Shape scores = shape_of_scores(qkv);
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
-    if (!std::isfinite(*o.scale)) throw ValueError(caller, ": a scale of ", *o.scale, "; it must be finite");
+    if (!std::isfinite(*o.scale))
+        throw ValueError(Op::name(), ": a scale of ", *o.scale, "; it must be finite");
     if (o.softcap && !(*o.softcap > 0 && std::isfinite(*o.softcap)))
-        throw ValueError(caller, ": a softcap of ", *o.softcap, "; it must be finite and above 0");
+        throw ValueError(Op::name(), ": a softcap of ", *o.softcap, "; it must be finite and above 0");
     if (!(o.dropout >= 0 && o.dropout < 1))
-        throw ValueError(caller, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
-    if (o.rng == nullptr) o.rng = &default_rng();
-    if (!o.bias.defined()) return o;
-    const Op op(caller, Op::of_others);
-    check_same_dtype(qkv[0], o.bias);
-    if (broadcast_shapes(o.bias.shape(), scores, caller) != scores)
-        throw ShapeError(caller, ": a bias of shape ", o.bias.shape(), " does not broadcast to the scores, ",
-                         scores);
-    o.bias = with_rank_4(o.bias);
-    const Tensor blocked = o.bias == -INFINITY;
-    if (!all(isfinite(o.bias) || blocked))
-        throw ValueError(caller, ": the bias holds NaN or +inf; use finite values, or -inf to block");
-    // −∞ alone would not block a score that overflowed to +∞.
-    if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
-    return o;
+        throw ValueError(Op::name(), ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
+    if (o.bias.defined()) {
+        check_same_dtype(qkv[0], o.bias);
+        if (broadcast_shapes(o.bias.shape(), scores) != scores)
+            throw ShapeError(Op::name(), ": a bias of shape ", o.bias.shape(),
+                             " does not broadcast to the scores, ", scores);
+        o.bias = with_rank_4(o.bias);
+        const Tensor blocked = o.bias == -INFINITY;
+        if (!all(isfinite(o.bias) || blocked))
+            throw ValueError(Op::name(), ": the bias holds NaN or +inf; use finite values, or -inf to block");
+        // −∞ alone would not block a score that overflowed to +∞.
+        if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
+    }
+    setup.documents = o.mask.document_ids(scores[0], scores[2], scores[3]);
+    setup.blocked = o.mask.rest(scores[0], scores[1], scores[2], scores[3]);
+    Rng& rng = o.rng == nullptr ? default_rng() : *o.rng;
+    if (o.dropout > 0)
+        setup.dropout = {o.dropout, rng.seed(), rng.reserve(kernels::dropout_positions(scores.numel()))};
+    return setup;
+}
+
+// The heads with what else backward needs: tensors in options are inputs, so that changes are noticed.
+Inputs with_options(Inputs inputs, AttentionSetup& setup) {
+    inputs.push_back(std::exchange(setup.options.bias, {}));
+    const std::vector<Tensor>& parts = setup.options.mask.parts();
+    inputs.insert(inputs.end(), parts.begin(), parts.end());
+    setup.inputs = inputs.size();
+    return inputs;
 }
 
 // (B, G, S, d) → (B, H, S, d): each of the G heads serves H / G neighbouring heads of queries.
@@ -105,8 +115,7 @@ AttentionResult small_attention(const Qkv& qkv, const Tensor& bias, const Attent
     const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
     const Tensor v = traced("v", repeat_kv(qkv[2], shape[1]));  // (B, H, S, d_v)
     Tensor mask;
-    if (!o.mask.blocks_nothing())
-        mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], setup.caller);
+    if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3]);
     Tensor scores =
         traced("scores", masked_matmul(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
     if (o.softcap) scores = traced("capped scores", tanh(scores / *o.softcap) * *o.softcap);
@@ -126,75 +135,63 @@ AttentionResult small_attention(const Qkv& qkv, const Tensor& bias, const Attent
 }
 
 Tensor small_attention(const Inputs& in, const AttentionSetup& setup) {
-    const Qkv qkv = setup.heads(in).qkv();
-    return small_attention(qkv, in[setup.n], setup, shape_of_scores(qkv)).output;
+    const Qkv qkv{in[0], in[1], in[2]};
+    return small_attention(qkv, in[3], setup, shape_of_scores(qkv)).output;
+}
+
+Tensor small_packed_attention(const Inputs& in, const PackedSetup& setup) {
+    const Qkv qkv = Heads::split_qkv(in[0], setup.sizes);
+    return small_attention(qkv, in[1], setup, shape_of_scores(qkv)).output;
+}
+
+const char* const sdpa = "scaled_dot_product_attention";
+// What a profile measures: all of it, or the steps where these are what is recorded.
+Op::Made measured() { return is_plain(Plain::operations) ? Op::of_others : Op::by_itself; }
+
+// x's shape with another last axis.
+Shape with_last(const Tensor& x, std::int64_t size) {
+    Shape shape = x.shape();
+    shape[-1] = size;
+    return shape;
 }
 
 }  // namespace
 
-// The first inputs as heads.
-Heads AttentionSetup::heads(const Inputs& in) const {
-    if (n == 3) return Qkv{in[0], in[1], in[2]};
-    PackedHeads packed = sizes;
-    packed.qkv = in[0];
-    return packed;
-}
-
-AttentionResult Heads::attend(const char* caller, const AttentionOptions& options, bool wants_weights) const {
-    std::optional<Op> whole;  // unless its steps are recorded
-    if (!is_plain(Plain::operations)) whole.emplace("scaled_dot_product_attention");
-    Heads heads = *this;
-    Qkv qkv = values_of(heads);
-    check_heads(caller, qkv[0], qkv[1], qkv[2]);
-    Shape y = qkv[0].shape(), w = y;
-    y[-1] = qkv[2].size(-1);
-    w[-1] = qkv[1].size(-2);
-    if (y.rank() != 4) {
-        if (auto* packed = std::get_if<PackedHeads>(&heads.form))
-            packed->qkv = packed->qkv.unsqueeze(0);
-        else
-            for (Tensor& x : std::get<Qkv>(heads.form)) x = with_rank_4(x);
-        qkv = values_of(heads);
-    }
-    const Shape scores = shape_of_scores(qkv);
-    AttentionSetup setup{caller, completed(caller, options, qkv), {}, {}};
-    const AttentionOptions& o = setup.options;
-    setup.documents = o.mask.document_ids(scores[0], scores[2], scores[3], caller);
-    setup.blocked = o.mask.rest(scores[0], scores[1], scores[2], scores[3], caller);
-    if (o.dropout > 0)
-        setup.dropout = {o.dropout, o.rng->seed(), o.rng->reserve(kernels::dropout_positions(scores.numel()))};
-    if (wants_weights) {
-        const AttentionResult result = small_attention(heads.qkv(), o.bias, setup, w);
-        return {in_shape(result.output, y), result.weights};
-    }
-    Inputs inputs = heads.tensors();
-    setup.n = inputs.size();
-    if (const auto* packed = std::get_if<PackedHeads>(&heads.form)) setup.sizes = *packed;
-    setup.sizes.qkv = {};  // an input, which backward saves
-    inputs.push_back(std::exchange(setup.options.bias, {}));
-    inputs.insert(inputs.end(), o.mask.parts().begin(), o.mask.parts().end());  // so changes are noticed
-    return {in_shape(run("scaled_dot_product_attention", inputs, setup, small_attention, attention_kernel), y),
-            {}};
-}
-
-Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {
-    return heads.attend("scaled_dot_product_attention", options).output;
-}
-
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
-    return scaled_dot_product_attention(Heads{{q, k, v}}, options);
+    const Op op(sdpa, Op::of_others), whole(sdpa, measured());
+    check_heads(q, k, v);
+    const Qkv qkv{with_rank_4(q), with_rank_4(k), with_rank_4(v)};
+    AttentionSetup setup = set_up(qkv, options);
+    const Inputs inputs = with_options({qkv[0], qkv[1], qkv[2]}, setup);
+    return in_shape(run(sdpa, inputs, setup, small_attention, attention_kernel), with_last(q, v.size(-1)));
 }
 
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options) {
-    return Heads{{q, k, v}}.attend("scaled_dot_product_attention_with_weights", options, true);
+    const Op op("scaled_dot_product_attention_with_weights", Op::of_others), whole(sdpa, measured());
+    check_heads(q, k, v);
+    const Qkv qkv{with_rank_4(q), with_rank_4(k), with_rank_4(v)};
+    const AttentionSetup setup = set_up(qkv, options);
+    const AttentionResult result = small_attention(qkv, setup.options.bias, setup, with_last(q, k.size(-2)));
+    return {in_shape(result.output, with_last(q, v.size(-1))), result.weights};
 }
 
-Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options) {
-    const char* const operation = "multi_head_attention";
-    const Heads heads = Heads::packed(qkv, num_heads, 0, operation);  // q, k and v, each (B, H, T, d_k)
-    return traced("merged", Heads::merge(heads.attend(operation, options).output));
+Tensor multi_head_attention(const Tensor& x, const HeadSizes& sizes, const AttentionOptions& options) {
+    const Op op("multi_head_attention", Op::of_others), whole(sdpa, measured());
+    const auto values = [&](const Tensor& tokens) {
+        const Op views("q, k and v");
+        const NoGrad off;
+        return Heads::split_qkv(tokens, sizes);
+    };
+    const auto [q, k, v] = values(x);
+    check_heads(q, k, v);
+    const Tensor tokens = x.rank() == 3 ? x : x.unsqueeze(0);
+    PackedSetup setup{set_up(x.rank() == 3 ? Qkv{q, k, v} : values(tokens), options), sizes};
+    const Inputs inputs = with_options({tokens}, setup);
+    const Tensor y =
+        run(sdpa, inputs, setup, small_packed_attention, packed_attention_kernel);  // (B, H, T, d_v)
+    return traced("merged", Heads::merge(in_shape(y, with_last(q, v.size(-1)))));
 }
 
 }  // namespace weft

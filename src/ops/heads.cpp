@@ -33,24 +33,16 @@ Tensor Heads::merge(const Tensor& x, const char* caller) {
     throw ShapeError(caller, ": takes (B, H, T, d_k) or (H, T, d_k), not ", x.shape());
 }
 
-Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
-    const std::int64_t G = num_kv_heads == 0 ? num_heads : num_kv_heads;
-    const std::int64_t parts = num_heads < 1 || G < 1 ? 0 : num_heads + 2 * G;
-    return PackedHeads{qkv, num_heads, G, part_width(qkv, parts, caller)};
-}
-
-std::array<Tensor, 3> Heads::qkv() const {
-    if (const auto* separate = std::get_if<0>(&form)) return *separate;
-    const auto& [x, H, G, d_k] = std::get<PackedHeads>(form);
-    const std::int64_t q_end = H * d_k, k_end = q_end + G * d_k;
-    return {split(x.slice(-1, 0, q_end), H), split(x.slice(-1, q_end, k_end), G),
-            split(x.slice(-1, k_end, x.size(-1)), G)};
-}
-
-std::vector<Tensor> Heads::tensors() const {
-    if (const auto* packed = std::get_if<PackedHeads>(&form)) return {packed->qkv};
-    const auto& qkv = std::get<0>(form);
-    return {qkv.begin(), qkv.end()};
+std::array<Tensor, 3> Heads::split_qkv(const Tensor& x, const HeadSizes& sizes, const char* caller) {
+    const auto [H, G, d_k] = sizes;
+    const std::int64_t parts = H < 1 || G < 1 ? 0 : H + 2 * G;
+    const std::int64_t width = d_k > 0 && parts > 0 ? d_k : part_width(x, parts, caller);
+    const std::int64_t q_end = H * width, k_end = q_end + G * width;
+    if (k_end > x.size(-1) || (x.size(-1) - k_end) % G != 0)
+        throw ShapeError(caller, ": the last axis of ", x.shape(), " is not ", H + G, " · ", width,
+                         " columns of queries and keys, and values in ", G, " equal parts; change the sizes");
+    return {split(x.slice(-1, 0, q_end), H, caller), split(x.slice(-1, q_end, k_end), G, caller),
+            split(x.slice(-1, k_end, x.size(-1)), G, caller)};
 }
 
 }  // namespace weft

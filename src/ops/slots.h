@@ -44,18 +44,20 @@ extern const Kernel<ClassOptions> cross_entropy_kernel;
 // rotary of x, cosines and sines.
 extern const Kernel<RotaryPairs> rotary_kernel;
 
-// scaled_dot_product_attention of q, k and v, or the projection that they are columns of; the bias; and the
+// scaled_dot_product_attention of q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), the bias, and the
 // tensors of the mask.
 struct AttentionSetup {
-    const char* caller;
-    AttentionOptions options;                // completed
-    std::vector<Tensor> documents, blocked;  // what the mask blocks beside keys after a query: its parts for
-                                             // these sizes
+    AttentionOptions options;                // with the scale, and without the bias, which is an input
+    std::vector<Tensor> documents, blocked;  // the parts of the mask, for these sizes
     kernels::Dropout dropout = {};
-    std::size_t n = 3;       // how many of the inputs are the heads: 3 or 1
-    PackedHeads sizes = {};  // of the projection, without it
-    Heads heads(const Inputs& in) const;
+    std::size_t inputs = 0;  // how many there are
 };
 extern const Kernel<AttentionSetup> attention_kernel;
+
+// The same of the projection (B, T, …) that they are columns of, in place of q, k and v.
+struct PackedSetup : AttentionSetup {
+    HeadSizes sizes;
+};
+extern const Kernel<PackedSetup> packed_attention_kernel;
 
 }  // namespace weft

@@ -59,7 +59,7 @@ bool names(const OpEntry& op, const std::string& message) {
         {"Tensor::contiguous()", {"T"}},
         {"Tensor::clone()", {"T"}},
         {"matmul(Tensor, Tensor)", {"transpose"}},
-        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", {"size", "permute", "cat"}},
+        {"multi_head_attention(Tensor, HeadSizes, AttentionOptions)", {"size", "permute", "cat"}},
     };
     std::vector<std::string> valid = {name_of(op), "Mask::blocked", "Mask::allowed"};
     if (const auto found = earlier.find(op.declaration); found != earlier.end())

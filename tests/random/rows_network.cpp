@@ -408,7 +408,7 @@ Rows network_rows() {
         {sdpa, "", "", attention, attend, fused, attention_text, attention_factors},
         {"scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)", "", "",
          attention, attend, fused, attention_text, attention_factors},
-        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "", "", packed_attention, attend, fused,
+        {"multi_head_attention(Tensor, HeadSizes, AttentionOptions)", "", "", packed_attention, attend, fused,
          attention_text, attention_factors},
         {"", "$1(#0, $0, #1)", "apply(#0, $0, [$2*], #1)", apply,
          [](const Call& c) { return c.module(1).call(c.x, static_cast<std::uint64_t>(c.n[1])); }, fused},

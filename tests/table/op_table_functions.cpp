@@ -124,9 +124,9 @@ std::vector<OpEntry> function_ops() {
              return scaled_dot_product_attention(x[0], x[1], x[2], options);
          },
          false},
-        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "attention.causal", twice,
+        {"multi_head_attention(Tensor, HeadSizes, AttentionOptions)", "attention.causal", twice,
          [](In x) { return attend_packed(x, Mask::causal()); }},
-        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "attention.plain", twice,
+        {"multi_head_attention(Tensor, HeadSizes, AttentionOptions)", "attention.plain", twice,
          [](In x) { return attend_packed(x, {}); }},
         {weights, "attention_weights.plain", twice, [](In x) { return attend_with_weights(x); }},
         {weights, "attention_weights.causal", twice,

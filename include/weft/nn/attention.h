@@ -28,7 +28,7 @@ inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x, "merge_heads
 //     const auto [q, k, v] = nn::split_qkv(randn({2, 8, 3 * 64}), 4);  // each (2, 4, 8, 16)
 inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads,
                                        std::int64_t num_kv_heads = 0) {
-    return Heads::packed(qkv, num_heads, num_kv_heads, "split_qkv").qkv();
+    return Heads::split_qkv(qkv, {num_heads, num_kv_heads}, "split_qkv");
 }
 
 // Returns d_model / num_heads. ValueError, naming `module`, unless both are ≥ 1 and num_heads divides d_model.
@@ -102,7 +102,7 @@ struct MultiHeadAttention : Module {
 
     // Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), which are what attention takes.
     std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
-        return heads(query, key, value, nullptr).qkv();
+        return heads(query, key, value, nullptr);
     }
 
 private:
@@ -112,7 +112,9 @@ private:
     Shared<Rng> rng_;                 // dropout draws from it
     MultiHeadAttention(const char* name, std::int64_t d_model, std::int64_t num_heads,
                        const AttentionConfig& all, const RngGuard& rng);
-    Heads heads(const Tensor& query, const Tensor& key, const Tensor& value, KeyValueCache* cache) const;
+    void check(const Tensor& query, const Tensor& key, const Tensor& value, const KeyValueCache* cache) const;
+    std::array<Tensor, 3> heads(const Tensor& query, const Tensor& key, const Tensor& value,
+                                KeyValueCache* cache) const;
     Mask causal_mask(std::int64_t T, const KeyValueCache* cache) const;
     AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask,
                             bool wants_weights, KeyValueCache* cache = nullptr) const;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "weft/ops/heads.h"
 #include "weft/ops/mask.h"
 
 namespace weft {
@@ -47,11 +48,11 @@ struct [[nodiscard]] AttentionResult {
 // their gradient along every path, through the output and through what you computed from the weights.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
-// Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then
-// v; head h is columns h·C/H … of each. Merged → (B, T, C) or (T, C). ShapeError unless the rank is 2 or 3 and
-// num_heads divides C.
+// Attention of a packed projection, read in place: qkv (B, T, H·d_k + G·d_k + G·d_v) or (T, …), the columns of
+// q, then k, then v. Merged → (B, T, H·d_v) or (T, H·d_v). ShapeError unless the rank is 2 or 3 and the sizes
+// make up the last axis.
 //
 //     const Tensor y = multi_head_attention(randn({2, 8, 192}), 4, {.mask = Mask::causal()});  // (2, 8, 64)
-Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
+Tensor multi_head_attention(const Tensor& qkv, const HeadSizes& sizes, const AttentionOptions& options = {});
 
 }  // namespace weft
