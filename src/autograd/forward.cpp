@@ -17,9 +17,9 @@ JvpRun::JvpRun(bool create_graph)
     : number(next_number()),
       create_graph(create_graph),
       outer(running_jvp),
+      constants_below(create_graph ? weft::constants_below() : number),
       here_(running_jvp, this),
-      mode_(true),
-      constants_(constants_below, create_graph ? constants_below : number) {}
+      mode_(true) {}
 
 JvpRun::~JvpRun() {
     for (const auto& knot : knots)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <utility>
 
 #include "weft/base/observer.h"
 
@@ -26,18 +27,19 @@ std::shared_ptr<Node> Node::make(const char* operation, const Array& output) {
 }
 
 void Node::destroy(Node* node) noexcept {
-    thread_local Node* to_delete = nullptr;
-    thread_local bool deleting = false;
-    node->next_to_delete = to_delete;
-    to_delete = node;
-    if (deleting) return;  // called by a delete in the loop below, which will reach this node
-    deleting = true;
-    while (to_delete != nullptr) {
-        const Node* const last = to_delete;
-        to_delete = last->next_to_delete;
+    thread_local Node** waiting = nullptr;  // while the loop below deletes: the nodes that it has yet to reach
+    if (waiting != nullptr) {
+        node->next_to_delete = std::exchange(*waiting, node);
+        return;
+    }
+    Node* first = node;
+    waiting = &first;
+    while (first != nullptr) {
+        const Node* const last = first;
+        first = last->next_to_delete;
         delete last;
     }
-    deleting = false;
+    waiting = nullptr;
 }
 
 const Tensor& Saved::operator[](std::size_t i) const {
@@ -110,7 +112,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     if (differentiated_rule != nullptr) [[unlikely]]
         check_not_derived(inputs);
     const auto is_variable = [](const Tensor& x) {
-        return x.defined() && x.requires_grad() && x.impl().node->number >= constants_below;
+        return x.defined() && x.requires_grad() && x.impl().node->number >= constants_below();
     };
     const auto node_of = [&](const Tensor& x) { return is_variable(x) ? x.impl().node : nullptr; };
     const bool takes_part = std::ranges::any_of(inputs, is_variable),

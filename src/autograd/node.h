@@ -120,6 +120,7 @@ struct JvpRun {
     const std::uint64_t number;
     const bool create_graph;
     JvpRun* const outer;
+    const std::uint64_t constants_below;  // nodes below are constants
     // With create_graph, a tangent of a node's output leads back to this node, which owns it if it saved the
     // output. The end of the jvp unties these knots.
     std::vector<std::weak_ptr<Node>> knots;
@@ -128,10 +129,9 @@ private:
     const Scoped<JvpRun*> here_;
     const GradMode mode_;
     const Plain textbook_{Plain::operations};  // kernels have no tangents
-    const Scoped<std::uint64_t> constants_;
 };
 constinit inline thread_local JvpRun* running_jvp = nullptr;
-constinit inline thread_local std::uint64_t constants_below = 0;
+inline std::uint64_t constants_below() { return running_jvp == nullptr ? 0 : running_jvp->constants_below; }
 
 // Whether what is computed now has tangents.
 inline bool is_forward_mode() { return running_jvp != nullptr && is_grad_enabled(); }
