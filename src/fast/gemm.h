@@ -1,11 +1,10 @@
 // Matrix products: each runs on one BLAS thread, and Weft's own team shares out their blocks.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
-#include <cstdint>
-
-#include "kernels/interface.h"
+#include "kernels/packed.h"
 #include "weft/tensor/half.h"
 
 namespace weft::kernels::fast {

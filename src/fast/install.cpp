@@ -1,5 +1,5 @@
 // What stands in the slots of the primitives. Those of the operations are beside their kernels.
-#include "kernels/interface.h"
+#include "kernels/packed.h"
 
 namespace weft::kernels {
 

@@ -8,12 +8,10 @@
 #include <atomic>
 #include <initializer_list>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "kernels/parallel.h"
 #include "tensor/array.h"
-#include "weft/tensor/packed_matrix.h"
 
 namespace weft::kernels {
 
@@ -74,17 +72,6 @@ extern const Slot<void(const Array& out, const Array& a, const Array& b)> matmul
 extern const Slot<void(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs)>
     masked_matmul;
 
-// W (n, k), the weight of a layer or a table, in fewer bits than it is computed in: a contiguous matrix of
-// bfloat16 or float16, or blocks.
-struct CompactMatrix {
-    std::variant<DType, BlockFormat> format;
-    const std::byte* data;
-    std::int64_t n, k, row_bytes;
-};
-
-// out (R, k), float32, = the rows of W at indices (R,), int64 and within 0 … n − 1; out is contiguous.
-extern const Slot<void(const Array& out, const CompactMatrix& w, const Array& indices)> widen_rows;
-
 // A contiguous shape as (outer, n, inner), where n is the product of the axes first … last − 1.
 struct Layout {
     std::int64_t outer = 1, n = 1, inner = 1;
@@ -134,7 +121,8 @@ struct Installed {
     decltype(kernels::exp)::Type *exp, *log, *sigmoid;
     decltype(kernels::matmul)::Type* matmul;
     decltype(kernels::masked_matmul)::Type* masked_matmul;
-    decltype(kernels::widen_rows)::Type* widen_rows;
+    void (*widen_rows)(const Array& out, const struct CompactMatrix& w,
+                       const Array& indices);  // kernels/packed.h
     decltype(kernels::sum)::Type* sum;
     decltype(kernels::min_max)::Type* min_max;
     decltype(kernels::cumsum)::Type* cumsum;
@@ -154,17 +142,6 @@ extern const Installed installed;
 Array copy_of(const Array& x, DType dtype);
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
 Array contiguous(const Array& x);
-
-// What the kernels read of a matrix of bfloat16 or float16, which is contiguous, and of blocks.
-CompactMatrix compact(const Array& half);
-CompactMatrix compact(const PackedMatrix& blocks);
-
-// Whether a format is written, and not only read. Then a matrix of float32 whose rows divide into its blocks
-// can become blocks, unless one has a NaN, an infinity or a scale that float16 does not hold: the first element
-// of the first such block, or −1.
-bool is_written(BlockFormat format);
-std::int64_t first_unpackable(const Array& w, BlockFormat format);
-PackedMatrix pack(const Array& w, BlockFormat format);
 
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/interface.h"
+#include "kernels/packed.h"
 #include "weft/autograd/tensor.h"
 
 namespace weft {
