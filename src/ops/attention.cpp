@@ -177,8 +177,10 @@ AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const
     return {in_shape(result.output, with_last(q, v.size(-1))), result.weights};
 }
 
-Tensor multi_head_attention(const Tensor& x, const HeadSizes& sizes, const AttentionOptions& options) {
-    const Op op("multi_head_attention", Op::of_others), whole(sdpa, measured());
+namespace {
+
+Tensor packed_attention(const Tensor& x, const HeadSizes& sizes, const AttentionOptions& options) {
+    const Op whole(sdpa, measured());
     const auto values = [&](const Tensor& tokens) {
         const Op views("q, k and v");
         const NoGrad off;
@@ -191,7 +193,14 @@ Tensor multi_head_attention(const Tensor& x, const HeadSizes& sizes, const Atten
     const Inputs inputs = with_options({tokens}, setup);
     const Tensor y =
         run(sdpa, inputs, setup, small_packed_attention, packed_attention_kernel);  // (B, H, T, d_v)
-    return traced("merged", Heads::merge(in_shape(y, with_last(q, v.size(-1)))));
+    return in_shape(y, with_last(q, v.size(-1)));
+}
+
+}  // namespace
+
+Tensor multi_head_attention(const Tensor& qkv, const HeadSizes& sizes, const AttentionOptions& options) {
+    const Op op("multi_head_attention", Op::of_others);
+    return traced("merged", Heads::merge(packed_attention(qkv, sizes, options)));
 }
 
 }  // namespace weft

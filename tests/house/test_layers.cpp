@@ -309,6 +309,7 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
     for (const std::string& room : rooms)
         for (const fs::path& path : markdown::files_in("src/" + room, ".cpp"))
             for (const std::string& line : named_lines(path)) {
+                if (room == "fast") continue;  // its functions have the names of the slots that they fill
                 std::smatch match;
                 const bool is_member = std::regex_search(line, match, member);
                 if (!is_member && !std::regex_search(line, match, free)) continue;
