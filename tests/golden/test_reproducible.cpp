@@ -16,8 +16,8 @@
 
 #include "catch.h"
 #include "environment.h"
-#include "golden/golden.h"
 #include "fast/threads/parallel.h"
+#include "golden/golden.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -79,7 +79,9 @@ TEST_CASE("refusals of shapes", "[fault]") {
     for (const std::int64_t d_k : {9, 13})
         refuses<ShapeError>("multi_head_attention: the last axis of (3, 24) is not 3 · " + std::to_string(d_k) +
                                 " columns of queries and keys, and values in 1 equal parts; change the sizes",
-                            [&] { multi_head_attention(zeros({3, 24}), {2, 1, d_k}); });
+                            [&] {
+                                multi_head_attention(zeros({3, 24}), {2, 1, d_k});
+                            });
     refuses<ShapeError>("multi_head_attention: takes (B, T, C) or (T, C), not (24,)",
                         [] { multi_head_attention(zeros({24}), 2); });
     refuses<ShapeError>("is more than BLAS can count",
