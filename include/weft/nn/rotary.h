@@ -57,6 +57,8 @@ struct RotaryOptions {
 // by default those up to the last of these. ValueError for first_position < 0, a base or factor that is not
 // finite and above 0, an odd width or one outside 2 … d, and what a scaling lacks; DTypeError unless float32 or
 // float64. Angles are computed in float64: float32 would lose the fractions of large ones.
+//
+//     const Tensor cosines = nn::rotary_table(0, 8, 16, {}, float32).cos;  // (8, 8)
 RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64_t d,
                          const RotaryOptions& options, DType dtype, std::optional<std::int64_t> length = {});
 

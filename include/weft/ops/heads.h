@@ -10,8 +10,8 @@ namespace weft {
 
 // How the columns of one projection (…, H·d_k + G·d_k + G·d_v) are those of q, then k, then v.
 //
-//     const Tensor qkv = randn({2, 5, 28});                   // values of width 4: 28 − (2 + 1) · 8
-//     const Tensor y = multi_head_attention(qkv, {2, 1, 8});  // (2, 5, 8)
+//     const HeadSizes sizes(2, 1, 8);  // two heads of width 8 for queries, one for keys and one for values
+//     const Tensor y = multi_head_attention(randn({2, 5, 28}), sizes);  // (2, 5, 8): values of width 4
 struct HeadSizes {
     std::int64_t num_heads, num_kv_heads = 0, d_k = 0;  // H; G, or 0 for H; d_k, or 0 where d_v is the same
     HeadSizes(std::int64_t num_heads, std::int64_t num_kv_heads = 0, std::int64_t d_k = 0)  // H, G and d_k
