@@ -13,7 +13,7 @@ NAMES = {"x": "input", "a": "input", "b": "other", "axis": "dim", "axes": "dim",
          "sizes": "split_size_or_sections", "mean": "running_mean", "var": "running_var"}
 NAMES_OF = {"weft::": NAMES, "nn::Module": {"state": "state_dict", "training": "mode"}, "nn::init::": {"x": "tensor", "low": "a", "high": "b", "rng": "generator", "value": "val"}}
 OF_ONE = {"operator()": {"extra_mask": "mask"}, "with_weights": {"extra_mask": "mask"}, "embedding": {"table": "weight", "ids": "input"}, "LayerNorm": {"dim": "normalized_shape"}, "RMSNorm": {"dim": "normalized_shape"},
-          "GELU": {"kind": "approximate"}, "Flatten": {"first": "start_dim", "last": "end_dim"}, "calculate_gain": {"a": "param"}, "gelu": {"kind": "approximate"}, "roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"}, "pow": {"p": "exponent"}, "full_like": {"value": "fill_value"},
+          "GELU": {"kind": "approximate"}, "Flatten": {"first": "start_dim", "last": "end_dim"}, "calculate_gain": {"a": "param"}, "gelu": {"kind": "approximate"}, "multi_head_attention": {"sizes": "num_heads"}, "roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"}, "pow": {"p": "exponent"}, "full_like": {"value": "fill_value"},
           "full": {"value": "fill_value", "shape": "size"}, "outer": {"b": "vec2"}, "select": {}, "multinomial": {"weights": "input"},
           "one_hot": {"ids": "tensor"}, "binary_cross_entropy_with_logits": {"logits": "input"}, "randint": {"low": "low", "high": "high", "shape": "size"},
           "broadcast_to": {"shape": "size"}, "sum_to": {"shape": "size"}, "where": {"a": "input", "b": "other"}, "repeat": {"times": "repeats"},
@@ -25,7 +25,7 @@ TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "zero_grad", "str", "rank", "at", "begin", "end", "impl", "version", "set_data",
              "print", "repr", "path", "kind", "hook", "hooked"}
 # Types that Python does not have; classes and where they are; Python's names of methods.
-UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options)\b"
+UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options|RotaryTable)\b"
 CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", "FlowReport": "check", "AttentionReport": "check"}
 OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multi", "check": "Report | check_finite$", "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
 METHODS = {"str": "__str__", "summary": "__repr__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
@@ -96,6 +96,7 @@ def arguments_of(name, parameters, known, space):
     """What Python writes in the brackets, what the lambda takes, and what it passes on."""
     written, taken, passed = [], [], []
     for kind, parameter, default in parameters:
+        kind = kind.replace("const HeadSizes&", "std::int64_t")  # the number of heads alone
         plain = re.sub("const |&", "", kind)
         if plain == "Rng" and space not in NAMES_OF or plain == "char*":
             continue  # modules draw from default_rng()

@@ -264,6 +264,9 @@ row("attention.padding_causal", lambda m, F, *x: attend(m, F, *x, attn_mask=m.Ma
 row("attention.no_keys_left", lambda m, F, *x: attend(m, F, *x, attn_mask=m.Mask.padding([0, 0])), None)
 row("attention.bias", lambda m, F, q, k, v, bias: attend(m, F, q, k, v, attn_mask=bias))
 row("attention.bias_causal", lambda m, F, q, k, v, bias: attend(m, F, q, k, v, attn_mask=bias.masked_fill(m.Mask.causal().materialize(1, 1, q.size(-2), k.size(-2))[0, 0], -math.inf)), None)
+turned = lambda a, b, cos, sin: [a * cos - b * sin, a * sin + b * cos]  # rotary(x, table) is of C++ alone
+row("rotary.neighbours", lambda m, F, x, cos, sin: m.stack(turned(x[..., 0::2], x[..., 1::2], cos, sin), -1).flatten(-2), None)
+row("rotary.halves", lambda m, F, x, cos, sin: m.cat([*turned(x[..., :2], x[..., 2:4], cos, sin), x[..., 4:]], -1), None)
 weights = lambda m, q, k, v, **options: m.scaled_dot_product_attention_with_weights(q, k, v, **options)
 row("attention_weights.plain", lambda m, F, *x: weights(m, *x), None)
 row("attention_weights.causal", lambda m, F, *x: weights(m, *x, is_causal=True), None)
