@@ -163,10 +163,11 @@ Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) co
         if (q_norm) q = (*q_norm)(q), k = (*k_norm)(k);
         if (pass.rotary != nullptr) q = rotary(q, *pass.rotary), k = rotary(k, *pass.rotary);
         if (pass.cache != nullptr) std::tie(k, v) = std::tuple_cat(pass.cache->append(k, v));  // (B, G, S, D)
-        const Tensor y = [&] {
+        Tensor y;
+        {
             const Op op("Decoder", Op::of_others);
-            return scaled_dot_product_attention(q, k, v, with_mask);  // (B, H, T, D)
-        }();
+            y = scaled_dot_product_attention(q, k, v, with_mask);  // (B, H, T, D)
+        }
         return o_proj(heads(traced("merged", nn::merge_heads(y))));  // (B, T, C)
     });
 }
