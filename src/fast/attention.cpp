@@ -147,7 +147,7 @@ std::optional<FusedResult> attention_of(const Qkv& qkv, const Tensor& bias, cons
 // Fills the gradients of q, k and v; returns those of the inputs: these heads, the bias, and none of the mask.
 Grads gradients_of(const Qkv& to, Grads heads, const Qkv& qkv, const Tensor& bias, const Saved& saved,
                    const Tensor& dy, const AttentionSetup& setup) {
-    const std::size_t at_bias = heads.size(), own = setup.inputs;
+    const std::size_t at_bias = heads.size(), own = at_bias + 1 + setup.options.mask.parts().size();
     const Tensor dbias = saved.needs_input_grad(at_bias) ? zeros(bias.shape(), float64) : Tensor();
     const QkvArrays arrays = arrays_of(qkv);
     attention_backward({to[0].array(), to[1].array(), to[2].array()}, dbias.defined() ? dbias.array() : Array(),

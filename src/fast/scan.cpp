@@ -1,24 +1,12 @@
-#include "fast/sizes.h"
-#include "kernels/interface.h"
-
 #include <cmath>
 #include <vector>
+
+#include "kernels/reference/element.h"
 
 namespace weft::kernels::fast {
 namespace {
 
-// float32 is accumulated in double.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
-
-// f(start, T{}) for each row along the axis of a contiguous x, whose elements are l.inner apart.
-template <class F>
-void for_scans(const Array& x, const Layout& l, const F& f) {
-    visit_wrapping(x.dtype, [&]<class T>(T) {
-        parallel_for(l.outer * l.inner, l.n, reduce_grain,
-                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
-    });
-}
+using reference::for_lines, reference::Wide;
 
 // value · 2^exponent, so that a product of many factors neither overflows nor underflows.
 struct Scaled {
@@ -54,7 +42,7 @@ Scaled operator+(Scaled a, Scaled b) {
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    for_scans(out, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(out, l, [&]<class T>(std::int64_t start, T) {
         const T* from = dense.data<T>();
         T* to = out.data<T>();
         // float64 sums what each addition rounds off beside the total (Knuth, "The art of computer
@@ -78,7 +66,7 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
 void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
     const Array factors = contiguous(x), slopes = contiguous(dy);
     const Layout l(x.shape, axis, axis + 1);
-    for_scans(dx, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(dx, l, [&]<class T>(std::int64_t start, T) {
         const auto at = [&](std::int64_t i) { return start + i * l.inner; };
         const auto factor = [&](std::int64_t i) {
             return in_range({static_cast<double>(factors.data<T>()[at(i)])});

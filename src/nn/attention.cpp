@@ -136,7 +136,8 @@ bool are_one(const Tensor& query, const Tensor& key, const Tensor& value) {
 }
 }  // namespace
 
-void MultiHeadAttention::check(const Tensor& query, const Tensor& key, const Tensor& value,
+// Checks the tokens, and names those of the queries.
+void MultiHeadAttention::begin(const Tensor& query, const Tensor& key, const Tensor& value,
                                const KeyValueCache* cache) const {
     const bool is_self = are_one(query, key, value);
     check_tokens(name_, max_seq_len_ > 0 ? "x" : "query", query, d_model);
@@ -157,14 +158,13 @@ void MultiHeadAttention::check(const Tensor& query, const Tensor& key, const Ten
                          (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
                          ", but max_seq_len is ", max_seq_len_,
                          "; make it with a larger one, or give fewer tokens");
+    traced("X", query);
 }
 
 // Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), after those of the cache's tokens.
 std::array<Tensor, 3> MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Tensor& value,
                                                 KeyValueCache* cache) const {
-    check(query, key, value, cache);
     const bool is_self = are_one(query, key, value);
-    traced("X", query);
     auto [q, k, v] = [&] {
         if (W_qkv && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
             return Heads::split_qkv(traced("QKV", (*W_qkv)(query)), {num_heads, num_kv_heads, d_k});
@@ -214,10 +214,10 @@ AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& k
                 .dropout = training() ? dropout : 0,
                 .rng = rng_.get()};
         };
+        begin(query, key, value, cache);
         AttentionResult y;  // (B, T, H·d_v), (B, H, T, S)
         if (W_qkv && are_one(query, key, value) && !rotary_base && cache == nullptr && !wants_weights) {
-            check(query, key, value, cache);
-            const Tensor qkv = traced("QKV", (*W_qkv)(traced("X", query)));  // (B, T, H·d_k + G·d_k + G·d_v)
+            const Tensor qkv = traced("QKV", (*W_qkv)(query));  // (B, T, H·d_k + G·d_k + G·d_v)
             const Op op(name_, Op::of_others);
             y.output = multi_head_attention(qkv, {num_heads, num_kv_heads, d_k}, options());
         } else {

@@ -92,7 +92,6 @@ Inputs with_options(Inputs inputs, AttentionSetup& setup) {
     inputs.push_back(std::exchange(setup.options.bias, {}));
     const std::vector<Tensor>& parts = setup.options.mask.parts();
     inputs.insert(inputs.end(), parts.begin(), parts.end());
-    setup.inputs = inputs.size();
     return inputs;
 }
 

@@ -50,7 +50,6 @@ struct AttentionSetup {
     AttentionOptions options;                // with the scale, and without the bias, which is an input
     std::vector<Tensor> documents, blocked;  // the parts of the mask, for these sizes
     kernels::Dropout dropout = {};
-    std::size_t inputs = 0;  // how many there are
 };
 extern const Kernel<AttentionSetup> attention_kernel;
 

@@ -1,10 +1,14 @@
 """Golden values and gradients of every operation in weft/ops.h, one case a line: name, PyTorch's function, inputs."""
 import math
+import pathlib
+import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "random"))
+from replay import rotated
 from golden import Draw, Golden, add_case, operation_of, others
 
 
@@ -25,15 +29,6 @@ def safe_attention(q, k, v, blocked=None, bias=None, scale=None):
 
 def causal(T, S):
     return torch.ones(T, S, dtype=torch.bool).triu(1 + S - T)
-
-
-def rotated(x, cos, sin, halves):
-    """Pairs of the first columns, neighbours or halves, turned by the angles of these cosines and sines."""
-    half = cos.shape[-1]
-    a, b = (x[..., :half], x[..., half:2 * half]) if halves else (x[..., 0:2 * half:2], x[..., 1:2 * half:2])
-    turned = [a * cos - b * sin, a * sin + b * cos]
-    first = torch.cat(turned, -1) if halves else torch.stack(turned, -1).flatten(-2)
-    return torch.cat([first, x[..., 2 * half:]], -1)
 
 
 def arithmetic(case):

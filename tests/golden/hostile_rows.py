@@ -205,7 +205,7 @@ def functions():
     row("rms_norm.weight", (2, 6), ((6,), "ordinary"), exact=lambda x, w: d.rms_norm(x, w, float(np.finfo(Type.dtype).eps)),
         also=lambda x, w: F.rms_norm(x, (6,), w, float(np.finfo(Type.dtype).eps)))
     row("rms_norm.plain", (2, 6), exact=lambda x: d.rms_norm(x, eps=1e-3))
-    for name in ["neighbours", "halves"]:  # cosines and sines are at most 1
+    for name in ["neighbours", "halves"]:
         row(f"rotary.{name}", (2, 6), *[((2, 3 if name == "neighbours" else 2), "ordinary")] * 2, exact=d.rotary(name == "halves"))
     row("dropout.evaluation", (2, 5), also=lambda x: x * 1)
     row("batch_norm.training", (2, 2, 2), ((2,), "ordinary"), ((2,), "ordinary"), exact=d.batch_norm)

@@ -306,10 +306,10 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
         own[room].merge(declared_in(room, function, false));
     }
     int definitions = 0;
-    for (const std::string& room : rooms)
+    for (const std::string& room : rooms) {
+        if (room == "fast") continue;  // its functions have the names of the slots that they fill
         for (const fs::path& path : markdown::files_in("src/" + room, ".cpp"))
             for (const std::string& line : named_lines(path)) {
-                if (room == "fast") continue;  // its functions have the names of the slots that they fill
                 std::smatch match;
                 const bool is_member = std::regex_search(line, match, member);
                 if (!is_member && !std::regex_search(line, match, free)) continue;
@@ -323,6 +323,7 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
                 CHECK(found->second == room);
                 ++definitions;
             }
+    }
     CHECK(definitions == 0);
     CHECK(functions.at("softmax") == "ops");
     CHECK(types.at("Tensor") == "autograd");

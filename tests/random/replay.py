@@ -97,6 +97,7 @@ nests = False  # whether the program differentiates gradients
 
 
 def rotated(x, cos, sin, halves):
+    """Pairs of the first columns, neighbours or halves, turned by the angles of these cosines and sines."""
     half = cos.shape[-1]
     a, b = (x[..., :half], x[..., half:2 * half]) if halves else (x[..., 0:2 * half:2], x[..., 1:2 * half:2])
     turned = [a * cos - b * sin, a * sin + b * cos]

@@ -102,6 +102,7 @@ struct MultiHeadAttention : Module {
 
     // Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), which are what attention takes.
     std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
+        begin(query, key, value, nullptr);
         return heads(query, key, value, nullptr);
     }
 
@@ -112,7 +113,7 @@ private:
     Shared<Rng> rng_;                 // dropout draws from it
     MultiHeadAttention(const char* name, std::int64_t d_model, std::int64_t num_heads,
                        const AttentionConfig& all, const RngGuard& rng);
-    void check(const Tensor& query, const Tensor& key, const Tensor& value, const KeyValueCache* cache) const;
+    void begin(const Tensor& query, const Tensor& key, const Tensor& value, const KeyValueCache* cache) const;
     std::array<Tensor, 3> heads(const Tensor& query, const Tensor& key, const Tensor& value,
                                 KeyValueCache* cache) const;
     Mask causal_mask(std::int64_t T, const KeyValueCache* cache) const;

@@ -28,18 +28,30 @@ double value(const Array& x, Index... index) {
 // A product's operand, as numbers to compute with.
 inline Array widened(const Array& x) { return x.dtype == bfloat16 ? copy_of(x, float32) : x; }
 
-// Element i of x in row-major order.
-template <class T>
-T& element(const Array& x, std::int64_t i) {
+// Element i of x in row-major order, and how far it lies from the first.
+inline std::int64_t offset_of(const Array& x, std::int64_t i) {
     std::int64_t offset = 0;
     for (int axis = x.rank() - 1; axis >= 0; i /= x.shape[axis--])
         offset += i % x.shape[axis] * x.strides[axis];
-    return x.data<T>()[offset];
+    return offset;
+}
+template <class T>
+T& element(const Array& x, std::int64_t i) {
+    return x.data<T>()[offset_of(x, i)];
 }
 
 // What sums and products are accumulated in: double for floating elements.
 template <class T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
+// f(start, T{}) for the start of each row along the axis of a contiguous x, whose elements are l.inner apart.
+template <class F>
+void for_lines(const Array& x, const Layout& l, const F& f) {
+    visit_wrapping(x.dtype, [&]<class T>(T) {
+        parallel_for(l.outer * l.inner, l.n, 1 << 13,
+                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
+    });
+}
 
 // A contiguous x (…, C) as (R, C).
 inline Array rows_of(const Array& x) {

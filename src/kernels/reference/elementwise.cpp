@@ -41,10 +41,8 @@ void fill_dropout(const Array& out, const Dropout& dropout) {
 
 void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody body, const void* context) {
     const auto address = [](const Array& x, std::int64_t i) {
-        std::int64_t offset = x.offset;
-        for (int axis = x.rank() - 1; axis >= 0; i /= x.shape[axis--])
-            offset += i % x.shape[axis] * x.strides[axis];
-        return static_cast<std::byte*>(x.storage->data) + offset * static_cast<std::int64_t>(itemsize(x.dtype));
+        return static_cast<std::byte*>(x.storage->data) +
+               (x.offset + offset_of(x, i)) * static_cast<std::int64_t>(itemsize(x.dtype));
     };
     for (std::int64_t i = 0; i < out.numel(); ++i) {
         const void* x[3];

@@ -11,19 +11,10 @@ T& along(const Array& x, const Layout& l, std::int64_t start, std::int64_t i) {
     return x.data<T>()[start + i * l.inner];
 }
 
-// f(start, T{}) for the start of each row along the axis of a contiguous array.
-template <class F>
-void for_rows(const Array& x, const Layout& l, const F& f) {
-    visit_wrapping(x.dtype, [&]<class T>(T) {
-        parallel_for(l.outer * l.inner, l.n, 1 << 13,
-                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
-    });
-}
-
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(out, l, [&]<class T>(std::int64_t start, T) {
         std::conditional_t<std::is_floating_point_v<T>, long double, T> total = 0;
         for (std::int64_t step = 0; step < l.n; ++step) {
             const std::int64_t i = reverse ? l.n - 1 - step : step;
@@ -37,7 +28,7 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
 void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
     const Array factors = contiguous(x), slopes = contiguous(dy);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(dx, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(dx, l, [&]<class T>(std::int64_t start, T) {
         for (std::int64_t j = 0; j < l.n; ++j) {
             long double total = 0, others = 1;
             for (std::int64_t i = 0; i < l.n; ++i) {
@@ -58,7 +49,7 @@ using namespace reference;
 void cumprod(const Array& out, const Array& x, int axis) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(out, l, [&]<class T>(std::int64_t start, T) {
         Wide<T> product = 1;
         for (std::int64_t i = 0; i < l.n; ++i) {
             product *= along<T>(dense, l, start, i);
@@ -70,7 +61,7 @@ void cumprod(const Array& out, const Array& x, int axis) {
 void linear_scan(const Array& out, const Array& a, const Array& b, int axis, bool reverse) {
     const Array links = contiguous(a), terms = contiguous(b);
     const Layout l(b.shape, axis, axis + 1);
-    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+    for_lines(out, l, [&]<class T>(std::int64_t start, T) {
         const std::int64_t links_start = start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
         Wide<T> y = 0;
         for (std::int64_t step = 0; step < l.n; ++step) {
