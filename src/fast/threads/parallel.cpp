@@ -46,9 +46,24 @@ void allow(int threads) {
                                                   static_cast<std::size_t>(threads));
 }
 
+#ifdef WEFT_SANITIZED
+// clang 14's LeakSanitizer crashes now and then ("Tracer caught signal 11") where a thread ends while it looks
+// through all of them. oneTBB's workers are told to end by the last destructors of a process, which do not
+// wait; this waits, before that look.
+struct Workers {
+    tbb::task_scheduler_handle handle{tbb::attach{}};
+    ~Workers() {
+        if (!is_forked) tbb::finalize(handle, std::nothrow);
+    }
+};
+#endif
+
 Team& team(int threads) {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
     static_cast<void>(registered);
+#ifdef WEFT_SANITIZED
+    static Workers workers;
+#endif
     thread_local std::unique_ptr<Team> team;
     allow(threads);
     if (!team || team->threads != threads) team.reset(new Team{threads, tbb::task_arena(threads)});
