@@ -3,6 +3,7 @@
 #include <climits>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,22 @@
 
 namespace weft::kernels::fast {
 namespace {
+
+// x in bfloat16, copied in the order of its memory: the axes with the largest strides first.
+Array in_bfloat16(const Array& x) {
+    std::vector<int> axes(static_cast<std::size_t>(x.rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return x.strides[a] > x.strides[b]; });
+    Array ordered = x;
+    for (int i = 0; i < x.rank(); ++i) {
+        ordered.shape[i] = x.shape[axes[static_cast<std::size_t>(i)]];
+        ordered.strides[i] = x.strides[axes[static_cast<std::size_t>(i)]];
+    }
+    const Array copied = copy_of(ordered, bfloat16);
+    Strides strides = x.strides;
+    for (int i = 0; i < x.rank(); ++i) strides[axes[static_cast<std::size_t>(i)]] = copied.strides[i];
+    return view_of(copied, x.shape, strides, 0);
+}
 
 // The leading dimension of x (rows, columns): the stride from line to line, but at least a line's length, as
 // BLAS demands.
@@ -48,6 +65,31 @@ struct Widened {
 };
 
 }  // namespace
+
+bool is_matrix(const Array& x) {
+    const int r = x.rank();
+    const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
+                       column = x.strides[r - 1];
+    const auto fits_blas = [](std::int64_t stride, std::int64_t length) {
+        return stride >= length && stride <= INT_MAX;
+    };
+    const bool by_rows = (column == 1 || columns == 1) && (fits_blas(row, columns) || rows == 1);
+    const bool by_columns = (row == 1 || rows == 1) && (fits_blas(column, rows) || columns == 1);
+    return by_rows || by_columns;
+}
+
+Array operand(const Array& x) {
+    Array once = x;
+    for (int axis = 0; axis < x.rank() - 2; ++axis)
+        if (x.strides[axis] == 0 && x.shape[axis] > 0) once.shape[axis] = 1;
+    if (operand_type(x.dtype) != x.dtype) once = in_bfloat16(once);
+    return broadcast_view(is_matrix(once) ? once : contiguous(once), x.shape);
+}
+
+Array dense_operand(const Array& x) {
+    const DType type = operand_type(x.dtype);
+    return type == x.dtype ? x : copy_of(x, type);
+}
 
 template <class T, class E>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const E> a, Matrix<const E> b, T beta,
@@ -208,10 +250,11 @@ void gemm_parallel(std::span<const Sized<T, E>> products) {
 
 }  // namespace
 
-void matmul(const Array& out, const Array& a, const Array& b) {
+void matmul(const Array& out, const Array& left, const Array& right) {
     const int r = out.rank();
-    const std::int64_t m = out.shape[r - 2], n = out.shape[r - 1], k = a.shape[r - 1];
+    const std::int64_t m = out.shape[r - 2], n = out.shape[r - 1], k = left.shape[r - 1];
     if (out.numel() == 0) return;
+    const Array a = operand(left), b = operand(right);
     const std::int64_t batches = out.numel() / (m * n);
     visit_product(a.dtype, [&]<class T, class E>(T, E) {
         const auto product = [&](std::int64_t i) {

@@ -42,6 +42,15 @@ void visit_product(DType operands, const F& f) {
     visit_floating(operands, [&]<class T>(T zero) { f(zero, zero); });
 }
 
+// Whether the last two axes are stored by rows or by columns, which a product reads in place.
+bool is_matrix(const Array& x);
+// What a product reads of x (…, rows, columns), for which is_matrix holds: x itself or a contiguous copy, or in
+// another operand_type a copy that is rounded, with its axes in x's order in memory. What x repeats along a
+// leading axis is copied once.
+Array operand(const Array& x);
+// What attention reads of x: x itself, or a contiguous copy that is rounded.
+Array dense_operand(const Array& x);
+
 // Matrix `index` of x (…, rows, columns), for which is_matrix holds. An axis of size 1 may have any stride;
 // here it is 1 where that tells gemm how the other is stored.
 template <class T>

@@ -1,4 +1,6 @@
 // linear: one product, with the bias as what it adds to, and both products of backward as one region.
+#include <mutex>
+
 #include "fast/gemm.h"
 #include "ops/common.h"
 #include "ops/slots.h"
@@ -10,6 +12,32 @@ namespace {
 Array as_rows(const Array& x, std::int64_t rows) {
     const Array dense = contiguous(x);
     return view_of(dense, {rows, x.shape[-1]}, {x.shape[-1], 1}, dense.offset);
+}
+
+// A weight as an operand in bfloat16, and of which view of the memory at which version.
+struct Rounded {
+    Array array;
+    Strides strides;
+    std::int64_t offset;
+    std::uint64_t version;
+};
+
+// operand(weight), which is kept beside its memory, if it is rounded, until the weight changes.
+Array kept_operand(const Array& weight) {
+    if (operand_type(weight.dtype) == weight.dtype || weight.storage->is_foreign()) return operand(weight);
+    static std::mutex mutex;
+    Storage& storage = *weight.storage;
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto kept = std::static_pointer_cast<const Rounded>(storage.beside);
+            kept && kept->version == storage.version && kept->offset == weight.offset &&
+            kept->array.shape == weight.shape && kept->strides == weight.strides)
+            return kept->array;
+    }
+    const Rounded made{operand(weight), weight.strides, weight.offset, storage.version};
+    const std::lock_guard lock(mutex);
+    storage.beside = std::make_shared<const Rounded>(made);
+    return made.array;
 }
 
 // y = x Wᵀ + b

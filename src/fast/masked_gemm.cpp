@@ -28,7 +28,8 @@ Array rewritten(const Array& x, const F& f) {
 
 }  // namespace
 
-void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
+void masked_matmul(const Array& out, const Array& left, const Array& right, const Array& blocked, Pairs pairs) {
+    const Array a = operand(left), b = operand(right);
     const std::int64_t m = out.shape[2], n = out.shape[3], k = a.shape[3];
     visit_product(a.dtype, [&]<class T, class E>(T, E) {
         const Array weights = rewritten<E>(pairs == Pairs::in_a ? a : b, [&](E x, auto... where) {

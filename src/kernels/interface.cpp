@@ -43,14 +43,6 @@ bool has_bfloat16_products() {
     return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
 }
 
-// What kept_operand keeps: the array, and of which view of the memory at which version.
-struct Rounded {
-    Array array;
-    Strides strides;
-    std::int64_t offset;
-    std::uint64_t version;
-};
-
 namespace kernels {
 
 Array copy_of(const Array& x, DType dtype) {
@@ -67,66 +59,7 @@ Array filled(const Shape& shape, double value, DType dtype, const char* operatio
     return x;
 }
 
-bool is_matrix(const Array& x) {
-    const int r = x.rank();
-    const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
-                       column = x.strides[r - 1];
-    const auto fits_blas = [](std::int64_t stride, std::int64_t length) {
-        return stride >= length && stride <= INT_MAX;
-    };
-    const bool by_rows = (column == 1 || columns == 1) && (fits_blas(row, columns) || rows == 1);
-    const bool by_columns = (row == 1 || rows == 1) && (fits_blas(column, rows) || columns == 1);
-    return by_rows || by_columns;
-}
-
 DType operand_type(DType type) { return rounds_operands && type == float32 ? bfloat16 : type; }
-
-Array dense_operand(const Array& x) {
-    const DType type = operand_type(x.dtype);
-    return type == x.dtype ? x : copy_of(x, type);
-}
-
-namespace {
-
-// x in bfloat16, copied in the order of its memory: the axes with the largest strides first.
-Array rounded(const Array& x) {
-    std::vector<int> axes(static_cast<std::size_t>(x.rank()));
-    std::iota(axes.begin(), axes.end(), 0);
-    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return x.strides[a] > x.strides[b]; });
-    Array ordered = x;
-    for (int i = 0; i < x.rank(); ++i) {
-        ordered.shape[i] = x.shape[axes[static_cast<std::size_t>(i)]];
-        ordered.strides[i] = x.strides[axes[static_cast<std::size_t>(i)]];
-    }
-    const Array copied = copy_of(ordered, bfloat16);
-    Strides strides = x.strides;
-    for (int i = 0; i < x.rank(); ++i) strides[axes[static_cast<std::size_t>(i)]] = copied.strides[i];
-    return view_of(copied, x.shape, strides, 0);
-}
-
-}  // namespace
-
-Array operand(const Array& x) {
-    const Array y = operand_type(x.dtype) == x.dtype ? x : rounded(x);
-    return is_matrix(y) ? y : contiguous(y);
-}
-
-Array kept_operand(const Array& weight) {
-    if (operand_type(weight.dtype) == weight.dtype || weight.storage->is_foreign()) return operand(weight);
-    static std::mutex mutex;
-    Storage& storage = *weight.storage;
-    {
-        const std::lock_guard lock(mutex);
-        if (const auto& kept = storage.rounded;
-            kept && kept->version == storage.version && kept->offset == weight.offset &&
-            kept->array.shape == weight.shape && kept->strides == weight.strides)
-            return kept->array;
-    }
-    const Rounded made{operand(weight), weight.strides, weight.offset, storage.version};
-    const std::lock_guard lock(mutex);
-    storage.rounded = std::make_shared<const Rounded>(made);
-    return made.array;
-}
 
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
     for (std::int64_t size : {m, n, k})

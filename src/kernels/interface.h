@@ -1,8 +1,7 @@
 // The primitives: what each promises. Its plain loops in reference/ are what it means, and src/fast may have
 // something faster for its slot. What has no slot here has one text, written with apply (kernels/formula.h) or
 // parallel_for. Arrays are strided; inputs have out's shape (broadcast_view makes it) and type unless stated
-// otherwise. What matmul multiplies (a and b) may be bfloat16 where out is float32. int64 wraps on overflow, as
-// in NumPy.
+// otherwise. int64 wraps on overflow, as in NumPy.
 #pragma once
 
 #include <atomic>
@@ -146,17 +145,9 @@ Array contiguous(const Array& x);
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
 
-// Whether the last two axes are stored by rows or by columns, which a product reads in place.
-bool is_matrix(const Array& x);
-
-// What a product reads of x, for which is_matrix holds: x itself or a contiguous copy, or under
-// set_float32_matmul_precision("medium") a copy of float32 that is rounded to bfloat16, with its axes in x's
-// order in memory. That of a weight is kept, in its storage, until the weight changes.
-DType operand_type(DType type);  // of what it reads
-Array operand(const Array& x);
-Array kept_operand(const Array& weight);
-// What attention reads of x: x itself, or a contiguous copy that is rounded.
-Array dense_operand(const Array& x);
+// The type that fast products read of one: bfloat16 of float32 under set_float32_matmul_precision("medium"),
+// else the type itself.
+DType operand_type(DType type);
 
 // ShapeError for a size that BLAS's 32-bit integers cannot hold.
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);

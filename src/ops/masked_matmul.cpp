@@ -13,8 +13,7 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
     if (pairs == Pairs::in_y) return blocked.defined() ? masked_fill(y, blocked, 0) : y;
     const Tensor none = blocked.defined() ? blocked : zeros({}, boolean);
     const Shape& shape = (pairs == Pairs::in_a ? a : b).shape();
-    kernels::masked_matmul(y.array(), kernels::operand(a.array()), kernels::operand(b.array()),
-                           broadcast_view(none.array(), shape), pairs);
+    kernels::masked_matmul(y.array(), a.array(), b.array(), broadcast_view(none.array(), shape), pairs);
     return y;
 }
 

@@ -39,8 +39,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::matmul(y, broadcast_view(kernels::operand(a.array()), matrices(m, k)),
-                    broadcast_view(kernels::operand(b.array()), matrices(k, n)));
+    kernels::matmul(y, broadcast_view(a.array(), matrices(m, k)), broadcast_view(b.array(), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
         Tensor(std::move(y)), {a, b}, {a, b},

@@ -29,8 +29,7 @@ struct Storage {
     std::size_t bytes = 0;
     std::function<void(void*)> deleter = {};  // frees foreign memory; called with its address
     std::uint64_t version = 0;                // incremented by every in-place change
-    // An array in bfloat16 that was made of this memory at some version (kernels::kept_operand).
-    std::shared_ptr<const struct Rounded> rounded = {};
+    std::shared_ptr<const void> beside = {};  // what src/fast keeps with the memory, and nothing else reads
 };
 
 // A handle: a const Array& has a fixed shape and memory, but its elements can be written.

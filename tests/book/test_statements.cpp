@@ -70,12 +70,12 @@ TEST_CASE("a matrix whose rows lie further apart than BLAS counts is copied, and
     const std::int64_t far = (std::int64_t{1} << 40);
     Array x = tensor({{1.0, 2}, {3, 4}}).array();
     for (const std::int64_t stride : {std::int64_t{2}, std::int64_t{INT_MAX}}) {
-        CHECK(kernels::is_matrix(view_of(x, {2, 2}, {stride, 1}, 0)));
-        CHECK(kernels::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
+        CHECK(kernels::fast::is_matrix(view_of(x, {2, 2}, {stride, 1}, 0)));
+        CHECK(kernels::fast::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
     }
     for (const std::int64_t stride : {std::int64_t{INT_MAX} + 1, far}) {
-        CHECK_FALSE(kernels::is_matrix(view_of(x, {2, 2}, {stride, 1}, 0)));
-        CHECK_FALSE(kernels::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
+        CHECK_FALSE(kernels::fast::is_matrix(view_of(x, {2, 2}, {stride, 1}, 0)));
+        CHECK_FALSE(kernels::fast::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
     }
     const Tensor row(view_of(x, {1, 2}, {far, 1}, 0)), column(view_of(x, {2, 1}, {1, far}, 0));
     const Tensor square = tensor({{1.0, 10}, {100, 1000}});

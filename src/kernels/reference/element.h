@@ -25,9 +25,6 @@ double value(const Array& x, Index... index) {
     return static_cast<double>(at<T>(x, index...));
 }
 
-// A product's operand, as numbers to compute with.
-inline Array widened(const Array& x) { return x.dtype == bfloat16 ? copy_of(x, float32) : x; }
-
 // Element i of x in row-major order, and how far it lies from the first.
 inline std::int64_t offset_of(const Array& x, std::int64_t i) {
     std::int64_t offset = 0;

@@ -7,10 +7,9 @@ namespace {
 
 // c (m, n) = Σ_p a (m, k) · b (k, n), in double.
 template <class T>
-void product(const Array& c, const Array& left, const Array& right) {
-    const Array a = widened(left), b = widened(right);
+void product(const Array& c, const Array& a, const Array& b) {
     const std::int64_t m = c.shape[0], n = c.shape[1], k = a.shape[1];
-    count_multiply_adds(m * n * k, left.dtype == bfloat16);
+    count_multiply_adds(m * n * k);
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
             double total = 0;
@@ -35,8 +34,7 @@ void matmul(const Array& out, const Array& a, const Array& b) {
     });
 }
 
-void masked_matmul(const Array& out, const Array& left, const Array& right, const Array& blocked, Pairs pairs) {
-    const Array a = widened(left), b = widened(right);
+void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
     const std::int64_t k = a.shape[3];
     visit_floating(out.dtype, [&]<class T>(T) {
         for (std::int64_t s = 0; s < out.shape[0]; ++s)
