@@ -11,11 +11,7 @@
 namespace weft {
 namespace {
 std::atomic<std::uint64_t> last_number{0};
-thread_local bool enabled = true;
 }  // namespace
-
-bool is_grad_enabled() { return enabled; }
-GradMode::GradMode(bool on) : mode_(enabled, on) {}
 
 std::uint64_t next_number() { return ++last_number; }
 
@@ -73,7 +69,7 @@ bool depends_on_dy(const char* operation, const char* by, const Tensor& g, const
 }
 
 void check_may_read(const char* function, const Tensor& x) {
-    if (differentiated_rule == nullptr || !enabled || (!x.impl().node && !has_tangent(x))) return;
+    if (differentiated_rule == nullptr || !is_grad_enabled() || (!x.impl().node && !has_tangent(x))) return;
     throw GraphError(differentiated_rule, ": its rule is differentiated in turn, but reads a tensor of shape ",
                      x.shape(), " with ", function,
                      ", so how the result depends on it is lost; compute with Weft's own operations, or read "
@@ -108,7 +104,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     if (watching > 0) [[unlikely]]
         Observer::tell(watching, Observer::recording, [&](Observer& one) { one.computes(operation); });
     TensorImpl& result = y.impl();
-    if (!enabled || !takes_gradient(result.array.dtype)) return y;
+    if (!is_grad_enabled() || !takes_gradient(result.array.dtype)) return y;
     if (differentiated_rule != nullptr) [[unlikely]]
         check_not_derived(inputs);
     const auto is_variable = [](const Tensor& x) {

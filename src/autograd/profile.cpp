@@ -67,20 +67,20 @@ std::string in_json(const std::string& text) {
 
 }  // namespace
 
-Profile::Profile() : start_(clock_ns()), start_bytes_(allocated_bytes) {}
+Profile::Profile() : start_(clock_ns()) {}
 
 std::int64_t Profile::now() const { return clock_ns() - start_; }
 
 void Profile::begin(const char* name) {
     if (depth_++ > 0) return;  // part of the one that is open
-    open_ = {name, module_, false, false, 0, 0, allocated_bytes, products_.count()};
+    open_ = {name, module_, false, false, 0, 0, bytes_, products_.count()};
     open_.began = now();
 }
 
 void Profile::end() noexcept {
     if (--depth_ > 0) return;
     open_.ns = now() - open_.began;
-    open_.bytes = allocated_bytes - open_.bytes;
+    open_.bytes = bytes_ - open_.bytes;
     open_.multiply_adds = products_.count() - open_.multiply_adds;
     add(open_);
 }
@@ -133,7 +133,7 @@ void Profile::ends(const Part& part, bool) noexcept {
 std::vector<ProfileRow> Profile::operations() const {
     const std::int64_t all = now();
     std::map<std::pair<std::string, bool>, ProfileRow> by_name;
-    ProfileRow rest{outside, false, 0, milliseconds(all), allocated_bytes - start_bytes_, products_.count()};
+    ProfileRow rest{outside, false, 0, milliseconds(all), bytes_, products_.count()};
     for (const Event& event : events_) {
         if (event.is_module) continue;
         ProfileRow& row = by_name[{event.name, event.backward}];

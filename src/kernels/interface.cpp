@@ -12,8 +12,6 @@
 namespace weft {
 
 namespace {
-thread_local bool rounds_operands = false;
-
 bool is_medium(std::string_view precision) {
     if (precision != "medium" && precision != "highest")
         throw ValueError("set_float32_matmul_precision: \"", precision, "\"; use \"highest\" or \"medium\"");
@@ -29,16 +27,12 @@ bool is_medium(std::string_view precision) {
 }
 }  // namespace
 
-Plain::Plain(Readings readings, bool on)
-    : mode_(plain_readings,
-            on ? plain_readings | readings : plain_readings & ~static_cast<unsigned>(readings)) {}
-
-bool is_plain(Plain::Readings readings) { return (plain_readings & readings) == readings; }
-
-void set_float32_matmul_precision(std::string_view precision) { rounds_operands = is_medium(precision); }
-std::string get_float32_matmul_precision() { return rounds_operands ? "medium" : "highest"; }
+void set_float32_matmul_precision(std::string_view precision) {
+    Modes::set(Modes::medium_products, is_medium(precision));
+}
+std::string get_float32_matmul_precision() { return Modes::all(Modes::medium_products) ? "medium" : "highest"; }
 Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
-    : mode_(rounds_operands, is_medium(precision)) {}
+    : mode_(Modes::medium_products, is_medium(precision)) {}
 bool has_bfloat16_products() {
     return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
 }
@@ -59,7 +53,9 @@ Array filled(const Shape& shape, double value, DType dtype, const char* operatio
     return x;
 }
 
-DType operand_type(DType type) { return rounds_operands && type == float32 ? bfloat16 : type; }
+DType operand_type(DType type) {
+    return Modes::all(Modes::medium_products) && type == float32 ? bfloat16 : type;
+}
 
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
     for (std::int64_t size : {m, n, k})

@@ -5,12 +5,7 @@
 
 #include "weft/kernels/plain.h"
 
-namespace weft {
-
-// What is plain on this thread: Plain::Readings.
-inline constinit thread_local unsigned plain_readings = 0;
-
-namespace kernels {
+namespace weft::kernels {
 
 // A primitive. Its plain loops, written beside it, are what it means; where src/fast has something faster, that
 // runs, except under Plain(Plain::primitives). It is known before any program starts.
@@ -21,7 +16,7 @@ class Slot<Result(Arguments...)> {
 public:
     using Type = Result(Arguments...);
     constexpr Slot(Type* plain, Type* const& fast) : plain_(plain), fast_(&fast) {}
-    bool is_plain() const { return *fast_ == nullptr || (plain_readings & Plain::primitives) != 0; }
+    bool is_plain() const { return *fast_ == nullptr || weft::is_plain(Plain::primitives); }
     Result operator()(Arguments... arguments) const {
         return (is_plain() ? plain_ : *fast_)(std::forward<Arguments>(arguments)...);
     }
@@ -31,5 +26,4 @@ private:
     Type* const* fast_;  // null where nothing stands in
 };
 
-}  // namespace kernels
-}  // namespace weft
+}  // namespace weft::kernels

@@ -23,8 +23,6 @@ namespace weft::nn {
 
 namespace {
 
-thread_local int eval_modes = 0;  // guards active on this thread
-
 // Calls visit(prefix, registry) for a registry and its descendants: "", "child.", "child.grandchild.", … Node
 // is Module::Registry, which is private, or const.
 template <class Node, class Visit>
@@ -143,10 +141,7 @@ void Module::train(bool training) {
                     [&](const std::string&, Registry& registry) { registry.training = training; });
 }
 
-bool Module::training() const { return registry_->training && eval_modes == 0; }
-
-EvalMode::EvalMode() { ++eval_modes; }
-EvalMode::~EvalMode() { --eval_modes; }
+bool Module::training() const { return registry_->training && !Modes::all(Modes::evaluating); }
 
 namespace {
 

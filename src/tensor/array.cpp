@@ -3,6 +3,8 @@
 #include <cmath>
 #include <functional>
 
+#include "weft/base/observer.h"
+
 namespace weft {
 
 bool product_overflows(const Shape& shape) {
@@ -27,7 +29,8 @@ std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation)
 Array make_array(const Shape& shape, DType dtype, const char* operation) {
     const std::int64_t bytes = check_sizes(shape, dtype, operation);
     auto storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
-    allocated_bytes += bytes;
+    if (const int watching = Observer::watching(); watching > 0) [[unlikely]]
+        Observer::tell(watching, Observer::memory, [&](Observer& one) { one.allocates(bytes); });
     return {std::move(storage), shape, contiguous_strides(shape), 0, dtype};
 }
 

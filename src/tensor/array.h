@@ -60,9 +60,6 @@ bool product_overflows(const Shape& shape);
 // The bytes of such an array. ValueError, naming `operation`, for negative or overflowing sizes.
 std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation);
 
-// The bytes of all arrays that this thread has made.
-inline constinit thread_local std::int64_t allocated_bytes = 0;
-
 // A new contiguous array, uninitialised. Refuses what check_sizes does.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 

@@ -1,7 +1,7 @@
 // Which operations are recorded.
 #pragma once
 
-#include "weft/base/scoped.h"
+#include "weft/base/modes.h"
 
 namespace weft {
 
@@ -14,7 +14,7 @@ namespace weft {
 //     const std::string last = operation_of(w * 2);  // "multiply"
 //     const GradMode mode(false);                    // as NoGrad, from a value
 //     const std::string none = operation_of(w * 2);  // "": not recorded
-bool is_grad_enabled();
+inline bool is_grad_enabled() { return !Modes::all(Modes::no_grad); }
 
 // Turns recording off (NoGrad) or on (EnableGrad) in this thread until the guard goes out of scope, which
 // restores the previous mode. Guards nest.
@@ -28,10 +28,10 @@ bool is_grad_enabled();
 //     const Tensor z = w * 2;  // recorded: z.requires_grad() is true
 class [[nodiscard]] GradMode {
 public:
-    explicit GradMode(bool enabled);  // is_grad_enabled() becomes `enabled`
+    explicit GradMode(bool enabled) : mode_(Modes::no_grad, !enabled) {}  // is_grad_enabled() becomes `enabled`
 
 private:
-    Scoped<bool> mode_;
+    Modes mode_;
 };
 // Stops recording.
 struct [[nodiscard]] NoGrad : GradMode {

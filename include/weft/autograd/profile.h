@@ -82,6 +82,7 @@ private:
     void ends(const Part& part, bool well) noexcept override;
     void computes(const char* operation) override;
     void records(const Recorded& node) override;
+    void allocates(std::int64_t bytes) override { bytes_ += bytes; }
     void begin(const char* name);
     void end() noexcept;
     void add(const Event& event) noexcept;
@@ -90,7 +91,8 @@ private:
 
     std::vector<Caller> callers_;
     const CountMultiplyAdds products_;
-    const std::int64_t start_, start_bytes_;  // the clock and the bytes when it began
+    const std::int64_t start_;  // the clock when it began
+    std::int64_t bytes_ = 0;    // of the arrays since
     std::vector<Event> events_;
     Event open_{};
     int depth_ = 0, module_ = 0;

@@ -77,7 +77,8 @@ public:
         parts = 1,      // begins, ends
         recording = 2,  // computes, records, moves
         naming = 4,     // names
-        passing = 8     // starts, passes, visits
+        passing = 8,    // starts, passes, visits
+        memory = 16     // allocates
     };
     // How many watch this thread.
     static int watching() { return innermost_ == nullptr ? 0 : innermost_->depth_; }
@@ -99,6 +100,7 @@ public:
     virtual void computes(const char* operation) { (void)operation; }
     virtual void records(const Recorded&) {}  // a node of the graph is made
     virtual void names(const char* name, const Tensor& x) { (void)name, (void)x; }  // by traced()
+    virtual void allocates(std::int64_t bytes) { (void)bytes; }  // for an array that this thread makes
     // A jvp computes the tangent of a result: by the operation's "own rule", its "gradient rule", or that as a
     // "linear" function, or "transposed".
     virtual void moves(const char* operation, const char* how) { (void)operation, (void)how; }

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/scoped.h"
+#include "weft/base/modes.h"
 
 namespace weft {
 
@@ -18,9 +18,10 @@ namespace weft {
 // for bfloat16 (AVX512-BF16, AMX), such products run several times as fast; elsewhere they mean the same and
 // gain nothing, which the first "medium" of a process says once on std::cerr. Those instructions may take
 // subnormal numbers for 0. A rounded weight is kept, half as large beside it, until it changes. Bits are equal
-// at every number of threads. The words are those of torch.set_float32_matmul_precision, whose setting belongs
-// to the process; PyTorch's "high" is refused, with ValueError, as any other word. (Kalamkar et al., "A study
-// of bfloat16 for deep learning training", 2019.)
+// at every number of threads. Plain(Plain::primitives) multiplies the operands as they are. The words are those
+// of torch.set_float32_matmul_precision, whose setting belongs to the process; PyTorch's "high" is refused,
+// with ValueError, as any other word. (Kalamkar et al., "A study of bfloat16 for deep learning training",
+// 2019.)
 //
 //     set_float32_matmul_precision("medium");
 //     const Tensor y = matmul(full({1, 1}, 1.01), ones({1, 1}));  // 1.0078125: 1.01 with 8 bits
@@ -41,7 +42,7 @@ public:
     explicit Float32MatmulPrecision(std::string_view precision);  // until it goes out of scope
 
 private:
-    Scoped<bool> mode_;
+    Modes mode_;
 };
 
 // Whether "medium" has instructions to use: oneDNN and a processor with AVX512-BF16 or AMX.

@@ -1,7 +1,7 @@
 // Which of two readings runs: what a thing means, or what does the same faster.
 #pragma once
 
-#include "weft/base/scoped.h"
+#include "weft/base/modes.h"
 
 namespace weft {
 
@@ -20,21 +20,21 @@ public:
     // vectors, blocks and threads; of the operations that are computed at once (linear, layer_norm, rms_norm,
     // gelu, cross_entropy, rotary, attention) their definition in small operations, which are recorded instead.
     enum Readings : unsigned {
-        primitives = 1,  // the loops
-        operations = 2,  // the definitions
-        both = 3         // the loops and the definitions
+        primitives = Modes::plain_primitives,  // the loops
+        operations = Modes::plain_operations,  // the definitions
+        both = primitives | operations         // the loops and the definitions
     };
     // Until it goes out of scope; `on` = false inside another guard: fast again. What `readings` does not name
     // stays as it is. Guards nest.
-    explicit Plain(Readings readings = both, bool on = true);
+    explicit Plain(Readings readings = both, bool on = true) : mode_(readings, on) {}
 
 private:
-    Scoped<unsigned> mode_;
+    Modes mode_;
 };
 // Whether this thread runs all that is named as it is defined.
 //
 //     const Plain readable(Plain::operations);
 //     const bool composed = is_plain(Plain::operations);  // true
-bool is_plain(Plain::Readings readings);
+inline bool is_plain(Plain::Readings readings) { return Modes::all(readings); }
 
 }  // namespace weft

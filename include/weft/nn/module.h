@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/modes.h"
 #include "weft/base/op.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
@@ -72,10 +73,10 @@ using Buffer = Parameter;  // what register_buffer returns; it is not trained
 //     const Tensor y = net(x);  // without dropout
 class [[nodiscard]] EvalMode {
 public:
-    EvalMode();
-    ~EvalMode();
-    EvalMode(const EvalMode&) = delete;
-    EvalMode& operator=(const EvalMode&) = delete;
+    EvalMode() : mode_(Modes::evaluating, true) {}  // until it goes out of scope
+
+private:
+    Modes mode_;
 };
 
 // A function of a module's results, as Module::hook makes it; it acts as long as this lives.

@@ -102,8 +102,8 @@ int default_threads() {
 }
 
 void run_tasks(const Loop& loop) {
-    if (loop_observer != nullptr) [[unlikely]]
-        return loop_observer(loop);
+    if (const LoopObserver observer = loop_observer.load(std::memory_order_relaxed)) [[unlikely]]
+        return observer(loop);
     const std::int64_t tasks = loop.tasks;
     const int threads = get_num_threads();
     if (threads <= 1 || tasks <= 1 || in_task || is_forked) {

@@ -2,16 +2,16 @@
 // fork, tasks run one after the other.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "kernels/parallel.h"
 
 namespace weft::kernels {
 
-// Gets the loops of this thread and runs their tasks in place of run_tasks, or null: weft_bench --span measures
-// them.
+// Gets all loops and runs their tasks in place of run_tasks, or null: weft_bench --span measures them.
 using LoopObserver = void (*)(const Loop& loop);
-inline constinit thread_local LoopObserver loop_observer = nullptr;
+inline constinit std::atomic<LoopObserver> loop_observer = nullptr;
 
 // How many processors' time cgroup v2 lets this process use, rounded up; 0 without a limit. It is the smallest
 // limit (cpu.max) of the process's group and those above it. `groups` is /proc/self/cgroup, and `mounted` the
