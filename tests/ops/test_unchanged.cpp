@@ -37,7 +37,7 @@ const std::map<std::string, std::string> exempt = {
      "read_number ErrorList::add Error::locate RngGuard::RngGuard"},
     {"what is watched has no other way to tell it",
      "Observer::begins Observer::ends Observer::computes Observer::records Observer::names Observer::moves "
-     "Observer::starts Observer::passes Observer::visits"},
+     "Observer::allocates Observer::starts Observer::passes Observer::visits"},
     {"it gives what may then be changed",
      "ModuleList::begin ModuleList::end ModuleList::operator[] Sequential::at"},
     {"it is a deduction guide", "DataLoader"},
