@@ -7,10 +7,7 @@
 #include "weft/autograd/grad.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/numbers.h"
-#include "weft/nn/embedding.h"
-#include "weft/nn/layer_norm.h"
-#include "weft/nn/linear.h"
-#include "weft/nn/sequential.h"
+#include "weft/nn/layers.h"
 #include "weft/nn/transformer.h"
 #include "weft/ops.h"
 

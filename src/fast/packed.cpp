@@ -6,7 +6,6 @@
 #include "fast/packed_formats.h"
 #include "fast/sizes.h"
 #include "kernels/packed.h"
-#include "kernels/visit_block.h"
 
 namespace weft::kernels::fast {
 namespace {

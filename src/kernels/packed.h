@@ -30,4 +30,12 @@ bool is_written(BlockFormat format);
 std::int64_t first_unpackable(const Array& w, BlockFormat format);
 PackedMatrix pack(const Array& w, BlockFormat format);
 
+// f(Format{}) for the one of these structs, the first of BlockFormat's in their order, that belongs to
+// `format`; nothing for a format beyond them.
+template <class... Formats, class Function>
+void visit_block(BlockFormat format, const Function& f) {
+    int i = 0;
+    (void)((static_cast<int>(format) == i++ && (f(Formats{}), true)) || ...);
+}
+
 }  // namespace weft::kernels

@@ -8,7 +8,7 @@
 #include "nn/registry.h"
 #include "weft/base/op.h"
 #include "weft/nn/cache_guard.h"
-#include "weft/nn/dropout.h"
+#include "weft/nn/layers.h"
 #include "weft/nn/rng_guard.h"
 #include "weft/nn/rotary.h"
 

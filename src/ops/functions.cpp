@@ -10,6 +10,7 @@
 #include "kernels/interface.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
+#include "ops/slots.h"
 
 namespace weft {
 
@@ -270,6 +271,24 @@ Tensor elu(const Tensor& x, double alpha) {
     check_floating(x);
     const Tensor is_positive = x > 0;
     return where(is_positive, x, alpha * expm1(masked_fill(x, is_positive, 0)));
+}
+
+// x times the normal distribution function, and its approximation.
+namespace {
+
+Tensor small_gelu(const Inputs& in, const Gelu& kind) {
+    const Tensor& x = in[0];
+    if (kind == Gelu::exact) return x * 0.5 * (1 + erf(x / std::numbers::sqrt2));
+    const Tensor t = clamp(x, -50, 50);  // beyond, tanh is ±1, and the cube might overflow
+    return 0.5 * x * (1 + tanh(std::sqrt(2 / std::numbers::pi) * (t + 0.044715 * (t * t * t))));
+}
+
+}  // namespace
+
+Tensor gelu(const Tensor& x, Gelu kind) {
+    const Op op("gelu", Op::of_others);
+    check_floating(x);
+    return run("gelu", {x}, kind, small_gelu, gelu_kernel);
 }
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "golden/golden.h"
 #include "weft/core.h"
-#include "weft/nn/dropout.h"
+#include "weft/nn/layers.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/optim/schedules.h"

@@ -4,11 +4,9 @@
 #include "rows.h"
 #include "weft/lm/gpt.h"
 #include "weft/nn/attention.h"
-#include "weft/nn/batch_norm.h"
-#include "weft/nn/conv2d.h"
-#include "weft/nn/embedding.h"
+#include "weft/nn/convolution.h"
 #include "weft/nn/encoder_decoder.h"
-#include "weft/nn/mlp.h"
+#include "weft/nn/layers.h"
 
 namespace random_programs {
 namespace {

@@ -18,7 +18,7 @@ class Entity:
     """What has a name: a class, a function, a field, an alias, an enumeration or one of its values."""
     kind: str
     name: str       # weft::nn::Linear::weight
-    header: str     # weft/nn/linear.h
+    header: str     # weft/nn/layers.h
     line: int
     last: int       # of a class; elsewhere the same as line
     signature: str  # as it is declared, without a body

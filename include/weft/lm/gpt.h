@@ -6,8 +6,7 @@
 #include <variant>
 
 #include "weft/lm/sample.h"
-#include "weft/nn/embedding.h"
-#include "weft/nn/module_list.h"
+#include "weft/nn/layers.h"
 #include "weft/nn/transformer.h"
 
 namespace weft::lm {

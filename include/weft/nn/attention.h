@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "weft/nn/kv_cache.h"
-#include "weft/nn/linear.h"
+#include "weft/nn/layers.h"
 #include "weft/ops/heads.h"
 
 namespace weft::nn {

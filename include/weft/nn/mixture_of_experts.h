@@ -1,9 +1,7 @@
 // MixtureOfExperts: several feed-forward networks, of which each token uses a few.
 #pragma once
 
-#include "weft/nn/gated_mlp.h"
-#include "weft/nn/mlp.h"
-#include "weft/nn/module_list.h"
+#include "weft/nn/layers.h"
 
 namespace weft::nn {
 

@@ -3,9 +3,7 @@
 
 #include "weft/nn/attention.h"
 #include "weft/nn/cache_guard.h"
-#include "weft/nn/dropout.h"
-#include "weft/nn/layer_norm.h"
-#include "weft/nn/mlp.h"
+#include "weft/nn/layers.h"
 
 namespace weft::nn {
 

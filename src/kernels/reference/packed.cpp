@@ -5,7 +5,6 @@
 #include "kernels/packed.h"
 #include "kernels/reference/element.h"
 #include "kernels/reference/packed_formats.h"
-#include "kernels/visit_block.h"
 
 namespace weft::kernels {
 namespace reference {
