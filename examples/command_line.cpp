@@ -272,7 +272,7 @@ bool parse_command_line(CLI::App& app, const std::string& config, int argc, char
 
 void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) try {
-            if (!tensor.packed()) weft::check::check_finite(tensor, name);
+            if (!is_quantized(tensor.dtype())) weft::check::check_finite(tensor, name);
         } catch (const weft::ValueError& error) {
             weft::training::warn(source + ": " + error.what());
         }

@@ -27,14 +27,13 @@ struct Settings {
 };
 
 // What --weights and --dtype ask for.
-std::variant<DType, BlockFormat> weight_type(const Settings& s) {
-    const std::map<std::string, std::variant<DType, BlockFormat>> types{
-        {"", s.dtype == "float64" ? float64 : float32},
-        {"bfloat16", bfloat16},
-        {"float16", float16},
-        {"q8_0", BlockFormat::Q8_0},
-        {"q4_0", BlockFormat::Q4_0},
-        {"q4_1", BlockFormat::Q4_1}};
+DType weight_type(const Settings& s) {
+    const std::map<std::string, DType> types{{"", s.dtype == "float64" ? float64 : float32},
+                                             {"bfloat16", bfloat16},
+                                             {"float16", float16},
+                                             {"q8_0", DType::Q8_0},
+                                             {"q4_0", DType::Q4_0},
+                                             {"q4_1", DType::Q4_1}};
     const auto found = types.find(s.weights);
     if (found == types.end())
         throw UsageError("--weights: \"", s.weights,
@@ -155,11 +154,7 @@ private:
 // The model with its weights held as the settings say.
 template <class Model>
 Model held(Model model, const Settings& s) {
-    const auto weights = weight_type(s);
-    if (const auto* format = std::get_if<BlockFormat>(&weights))
-        model.pack(*format);
-    else
-        model.to(std::get<DType>(weights));
+    model.to(weight_type(s));
     return model;
 }
 

@@ -23,14 +23,14 @@ OF_ONE = {"operator()": {"extra_mask": "mask"}, "with_weights": {"extra_mask": "
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in module.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "zero_grad", "str", "rank", "at", "begin", "end", "impl", "version", "set_data",
-             "print", "repr", "path", "kind", "hook", "hooked"}
+             "print", "repr", "path", "kind", "hook", "hooked", "pack"}
 # Types that Python does not have; classes and where they are; Python's names of methods.
 UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options|RotaryTable)\b"
 CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", "FlowReport": "check", "AttentionReport": "check"}
 OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multi", "check": "Report | check_finite$", "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
 METHODS = {"str": "__str__", "summary": "__repr__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
 # The arguments that take the words of an enumeration, and PyTorch's words that are no members' names.
-ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity", "BlockFormat": "format", "RotaryPairs": "pairs"}
+ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity", "RotaryPairs": "pairs"}
 WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "conv2d"]}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
@@ -222,7 +222,7 @@ def main(include, out):
         lines.append(binding('nn.attr("init")', name, result, list(split(parameters)), known, "nn::init::"))
     lines += members_of('nn.attr("Module")', "nn::Module", re.search(r"class Module \{ (public:.*?) protected:", layers)[1], known, "nn::Module")
     lines += [*modules(layers, known), *modules(gpt, known, "lm::")]
-    for name, members in re.findall(r"enum class (\w+)(?: : [\w:]+)? \{ ([^}]*) \};", ops + optim + layers + code_of(folder / "tensor/packed_matrix.h")):
+    for name, members in re.findall(r"enum class (\w+)(?: : [\w:]+)? \{ ([^}]*) \};", ops + optim + layers):
         pairs = [f'{{"{word}", {name}::{m}}}' for m in members.split(", ") for word in WORDS.get(f"{name}::{m}", [m])]
         words += (f'template <>\nstruct Words<{name}> {{\n    static Known<{name}> all() {{ return {{"{ENUMERATIONS[name]}", {{{", ".join(pairs)}}}}}; }}\n}};\n'
                   f"template <>\nstruct py::detail::type_caster<{name}> : Word<{name}> {{}};\n")

@@ -274,13 +274,13 @@ struct Block {
     Float16 d;
     std::vector<int> q;
 };
-Block first_block(const PackedMatrix& w) {
-    const std::span<const std::byte> bytes = w.bytes();
+Block first_block(const Tensor& w) {
+    const std::span<const std::byte> bytes = weft::bytes_of(w);
     const auto byte = [&](std::size_t i) { return std::to_integer<int>(bytes[i]); };
     Block block;
     block.d.bits = static_cast<std::uint16_t>(byte(0) | byte(1) << 8);
     for (std::size_t i = 0; i < 32; ++i)
-        block.q.push_back(w.format() == BlockFormat::Q8_0
+        block.q.push_back(w.dtype() == DType::Q8_0
                               ? static_cast<std::int8_t>(byte(2 + i))
                               : (byte(2 + i % 16) >> (i < 16 ? 0 : 4) & 15) - 8);  // Q4_0: two in a byte
     return block;
@@ -299,10 +299,10 @@ void blocks_drawn(const Tensor& weights) {  // (1, 32)
         std::printf("\n");
     };
     row("8 of 32 weights", weights, " %7.4f");
-    for (const BlockFormat format : {BlockFormat::Q8_0, BlockFormat::Q4_0}) {
-        const PackedMatrix packed = pack(weights, format);
+    for (const DType format : {DType::Q8_0, DType::Q4_0}) {
+        const Tensor packed = pack(weights, format);
         const Block block = first_block(packed);
-        std::printf("%s, %d bytes: d = %s = %.7f\n", name(format), static_cast<int>(block_bytes(format)),
+        std::printf("%s, %d bytes: d = %s = %.7f\n", name(format), static_cast<int>(blocks_of(format).bytes),
                     drawn(block.d).c_str(), static_cast<float>(block.d));
         std::vector<double> q(block.q.begin(), block.q.end());
         row("q", from_vector(q, {1, 32}), " %7.0f");
@@ -311,7 +311,7 @@ void blocks_drawn(const Tensor& weights) {  // (1, 32)
 }
 
 // The largest error of the first 31 weights of a block.
-double block_error(const Tensor& weights, BlockFormat format) {
+double block_error(const Tensor& weights, DType format) {
     const Tensor error = abs(dequantize(pack(weights, format)) - weights);  // (1, 32)
     return max(error.slice(1, 0, 31)).item();
 }
@@ -323,8 +323,8 @@ void block_errors(const Tensor& weights) {  // (1, 32)
     const std::vector<std::pair<const char*, Tensor>> blocks = {
         {"as trained", weights}, {"with 1 added to each", weights + 1}, {"beside a weight of 4", far}};
     for (const auto& [what, block] : blocks)
-        std::printf("%-26s %8.4f %7.4f %7.4f\n", what, block_error(block, BlockFormat::Q8_0),
-                    block_error(block, BlockFormat::Q4_0), block_error(block, BlockFormat::Q4_1));
+        std::printf("%-26s %8.4f %7.4f %7.4f\n", what, block_error(block, DType::Q8_0),
+                    block_error(block, DType::Q4_0), block_error(block, DType::Q4_1));
 }
 
 // A model in six forms.
@@ -332,15 +332,13 @@ const std::vector<std::pair<const char*, void (*)(lm::GPT&)>> forms = {
     {"float32", [](lm::GPT& model) { model.to(float32); }},
     {"bfloat16", [](lm::GPT& model) { model.to(bfloat16); }},
     {"float16", [](lm::GPT& model) { model.to(float16); }},
-    {"Q8_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q8_0); }},
-    {"Q4_1", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_1); }},
-    {"Q4_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_0); }}};
+    {"Q8_0", [](lm::GPT& model) { model.to(float32), model.pack(DType::Q8_0); }},
+    {"Q4_1", [](lm::GPT& model) { model.to(float32), model.pack(DType::Q4_1); }},
+    {"Q4_0", [](lm::GPT& model) { model.to(float32), model.pack(DType::Q4_0); }}};
 
 std::int64_t bytes_of(const lm::GPT& model) {
     std::int64_t bytes = 0;
-    for (const Tensor& p : model.parameters())
-        bytes += p.packed() != nullptr ? std::ssize(p.packed()->bytes())
-                                       : p.numel() * static_cast<std::int64_t>(itemsize(p.dtype()));
+    for (const Tensor& p : model.parameters()) bytes += weft::bytes_of(p.dtype(), p.numel());
     return bytes;
 }
 
@@ -367,7 +365,7 @@ void packed_is_widened(const lm::GPT& trained, const Corpus& corpus) {
     const Tensor ids = from_vector(prompt, {16});  // (T,)
     lm::GPT packed = nn::clone(trained);
     packed.to(float32);
-    packed.pack(BlockFormat::Q8_0);
+    packed.pack(DType::Q8_0);
     lm::GPT widened = nn::clone(packed);
     widened.to(float32);
     const double difference = max(abs(packed(ids) - widened(ids))).item();

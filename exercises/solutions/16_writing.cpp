@@ -51,7 +51,7 @@ std::uint16_t bfloat16_bits(float x) {
 
 Tensor outlier_apart(const Tensor& w) {
     const Tensor far = abs(w) == max(abs(w));  // (1, 32)
-    return where(far, w, dequantize(pack(masked_fill(w, far, 0), BlockFormat::Q4_0)));
+    return where(far, w, dequantize(pack(masked_fill(w, far, 0), DType::Q4_0)));
 }
 
 std::vector<double> tokens_on_paper() { return {7750, 127}; }

@@ -175,25 +175,24 @@ int main(int argc, char** argv) {
                                         ", and the nearest is " + hexadecimal(want));
             }
         });
-    exercise.write(
-        "outlier_apart",
-        {"Which block do you give to pack?",
-         "far = abs(w) == max(abs(w)) is true at one weight. masked_fill makes it 0.",
-         "where(far, w, …) puts the weight back into what dequantize(pack(…, BlockFormat::Q4_0)) gives."},
-        [] {
-            for (const double outlier : {6.0, -6.0}) {
-                const Tensor w = with_an_outlier().slice(0, 0, 32).reshape({1, 32}).clone();
-                w.slice(1, 5, 6).fill_(outlier);
-                const Tensor before = w.clone(), got = outlier_apart(w), rest = w.clone();
-                expect(got.shape() == w.shape(), "the result has the shape " + got.shape().str());
-                rest.slice(1, 5, 6).fill_(0);
-                expect_equal("the weight of " + shown(outlier), got.at({0, 5}), outlier);
-                const Tensor want = dequantize(pack(rest, BlockFormat::Q4_0));
-                want.slice(1, 5, 6).fill_(outlier);
-                expect_equal("the weights beside " + shown(outlier), got, want);
-                expect_equal("what the call leaves in the caller's weights", w, before);
-            }
-        });
+    exercise.write("outlier_apart",
+                   {"Which block do you give to pack?",
+                    "far = abs(w) == max(abs(w)) is true at one weight. masked_fill makes it 0.",
+                    "where(far, w, …) puts the weight back into what dequantize(pack(…, DType::Q4_0)) gives."},
+                   [] {
+                       for (const double outlier : {6.0, -6.0}) {
+                           const Tensor w = with_an_outlier().slice(0, 0, 32).reshape({1, 32}).clone();
+                           w.slice(1, 5, 6).fill_(outlier);
+                           const Tensor before = w.clone(), got = outlier_apart(w), rest = w.clone();
+                           expect(got.shape() == w.shape(), "the result has the shape " + got.shape().str());
+                           rest.slice(1, 5, 6).fill_(0);
+                           expect_equal("the weight of " + shown(outlier), got.at({0, 5}), outlier);
+                           const Tensor want = dequantize(pack(rest, DType::Q4_0));
+                           want.slice(1, 5, 6).fill_(outlier);
+                           expect_equal("the weights beside " + shown(outlier), got, want);
+                           expect_equal("what the call leaves in the caller's weights", w, before);
+                       }
+                   });
     exercise.paper(
         "tokens_on_paper", tokens_on_paper,
         {{"without a cache", tokens_through(28, 100, false)}, {"with a cache", tokens_through(28, 100, true)}},
@@ -201,15 +200,15 @@ int main(int argc, char** argv) {
          "Without a cache 28 + 29 + … + 127. The last new token does not go through the model.",
          "With a cache the prompt once, and then one token for each of the other 99."});
     const auto tokens = [](double bytes) { return 306 / bytes; };  // of one weight
-    const auto block = [](BlockFormat format) {
-        return static_cast<double>(block_bytes(format)) / static_cast<double>(block_length(format));
+    const auto block = [](DType format) {
+        return static_cast<double>(blocks_of(format).bytes) / static_cast<double>(blocks_of(format).length);
     };
     exercise.paper(
         "speed_on_paper", speed_on_paper,
         {{"float32", tokens(4)},
          {"bfloat16", tokens(2)},
-         {"Q8_0", tokens(block(BlockFormat::Q8_0))},
-         {"Q4_0", tokens(block(BlockFormat::Q4_0))}},
+         {"Q8_0", tokens(block(DType::Q8_0))},
+         {"Q4_0", tokens(block(DType::Q4_0))}},
         {"How many bytes are read for a token?",
          "A weight takes 4 bytes in float32 and 2 in bfloat16. A block of 32 has 2 bytes for its scale.",
          "A block of Q8_0 has 2 + 32 bytes, and one of Q4_0 has 2 + 16."});

@@ -56,8 +56,8 @@ py::object to_dlpack(T x, const py::object& stream, const py::object&, const py:
         throw py::buffer_error("an expanded tensor is read-only, which DLPack cannot say; clone() it");
     if (!stream.is_none() || !(device.is_none() || device.equal(py::make_tuple(int(kDLCPU), 0))))
         throw py::buffer_error("Weft's memory is the processor's; pass no stream and no other device");
-    auto* const held = new Held{copy ? x.clone() : x.detach()};
     const auto bits = static_cast<std::uint8_t>(8 * itemsize(x.dtype()));
+    auto* const held = new Held{copy ? x.clone() : x.detach()};
     held->dl.dl_tensor = {
         address_of(held->x), {kDLCPU, 0},           x.rank(), {codes[int(x.dtype())], bits, 1},
         held->shape.begin(), held->strides.begin(), 0};

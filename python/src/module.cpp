@@ -79,13 +79,16 @@ void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
     def(t, "_is_alone(self)",
         [](T x) { return x.handle().use_count() == 1 && x.array().storage.use_count() == 1; });
     def(t, "_become(self, other)", [](Tensor& x, T other) { x = other; });
-    def(t, "dequantize(self)", [](T x) { return x.packed() ? dequantize(*x.packed()) : x; });
+    def(t, "dequantize(self)", [](T x) { return is_quantized(x.dtype()) ? x.to(float32) : x; });
     def(t, "_set_data(self, other)", [](Tensor& x, T other) { (void)x.set_data(other); });
     def(autograd, "_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)",
         [](const List& y, const List& x, const List& dy, bool retain, bool create, bool unused) {
             return grad(y, x, dy, {create, retain, unused});
         });
 }
+
+constexpr DType blocks[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0,
+                            DType::Q5_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
 
 // The base of modules, which keeps what is assigned to attributes.
 void bind_module(const py::object& nn) {
@@ -96,6 +99,12 @@ void bind_module(const py::object& nn) {
         auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
         return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<nn::Module&>(), name)
                                                                      : "";
+    });
+    def(type, "pack(self, format)", [](nn::Module& module, const std::string& format) {
+        const auto* const found = std::ranges::find(blocks, format, [](DType type) { return name(type); });
+        if (found == std::end(blocks))
+            throw ValueError("format is '", format, "'; use 'Q8_0', 'Q4_0' or 'Q4_1'");
+        module.pack(*found);
     });
     def(type, "_set_parameter(self, name, value)", A::set_parameter);
     def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
@@ -139,6 +148,7 @@ PYBIND11_MODULE(_weft, m) {
     py::enum_<DType> dtype(m, "dtype");
     for (DType type : {float32, float64, int64, boolean, bfloat16, float16})
         dtype.value(name(type), type), m.attr(name(type)) = type;
+    for (DType type : blocks) dtype.value(name(type), type), m.attr(name(type)) = type;
     py::class_<Rng> generator(m, "Generator");
     generator.def(py::init<std::uint64_t>(), Signature("Generator(seed=0)"));
     def(generator, "manual_seed(self, seed)",

@@ -144,7 +144,7 @@ struct Push {
     // What the rule sees of a tensor that it saved. If its result is differentiated again, it may call grad()
     // on a function of a variable.
     Tensor unpacked(const Tensor& x, const JvpRun& run) const {
-        if (!x.defined() || x.packed() || !takes_gradient(x.dtype())) return x;
+        if (!x.defined() || !takes_gradient(x.dtype())) return x;
         const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
         const bool derived = is_differentiated(run) && is_derived(x, y, inputs);
         if (!node && !run.outer && !derived) return without_node(x);

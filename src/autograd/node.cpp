@@ -131,10 +131,10 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     node->saved.reserve(save_for_backward.size());
     for (const Tensor& x : save_for_backward) {
         const bool is_output = x.handle() == y.handle();
-        node->saved.push_back(
-            !x.defined() ? SavedTensor()
-                         : SavedTensor{x.impl().array, x.version(), is_output ? nullptr : node_of(x), is_output,
-                                       is_derived(x, y, inputs), x.impl().tangents, x.impl().packed});
+        node->saved.push_back(!x.defined()
+                                  ? SavedTensor()
+                                  : SavedTensor{x.impl().array, x.version(), is_output ? nullptr : node_of(x),
+                                                is_output, is_derived(x, y, inputs), x.impl().tangents});
     }
     result.node = std::move(node);
     if (watching > 0) [[unlikely]]
@@ -170,18 +170,17 @@ Tensor without_node(const Tensor& x) {
 Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors(saved.size());
     for (std::size_t i = 0; i < saved.size(); ++i) {
-        const auto& [array, version, node, is_output, derived, tangents, packed] = saved[i];
-        if (!array.storage && !packed) continue;  // undefined
-        if (array.storage && array.storage->version != version)
+        const auto& [array, version, node, is_output, derived, tangents] = saved[i];
+        if (!array.storage) continue;  // undefined
+        if (array.storage->version != version)
             throw GraphError(operation, ": a tensor of shape ", array.shape,
                              " saved for backward was changed in place (version ", array.storage->version,
                              ", saved at version ", version,
                              "); change a clone() of it, or change it after backward");
         const bool is_variable = create_graph && (is_output || node || derived);
-        tensors[i] =
-            is_variable
-                ? variable_of(array, is_output ? shared_from_this() : node, tangents)
-                : Tensor(std::make_shared<TensorImpl>(TensorImpl{array, nullptr, nullptr, tangents, packed}));
+        tensors[i] = is_variable
+                         ? variable_of(array, is_output ? shared_from_this() : node, tangents)
+                         : Tensor(std::make_shared<TensorImpl>(TensorImpl{array, nullptr, nullptr, tangents}));
         if (is_variable) tensors[i].impl().node->is_derived = derived;
     }
     std::vector<bool> needs;

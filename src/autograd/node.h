@@ -36,7 +36,6 @@ struct SavedTensor {
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
     bool is_derived = false;     // see is_derived()
     Tangents tangents = {};      // for a gradient that a running jvp differentiates
-    std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
 
 struct LeafOwner;
@@ -91,7 +90,6 @@ struct TensorImpl {
     // Of a leaf after requires_grad_(false), for the next requires_grad_().
     std::shared_ptr<Node> disabled_node = {};
     Tangents tangents = {};  // one for each jvp, running or not, that the tensor depends on
-    std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
 
 // x's values and tangents as a variable: of its own or, with a source, an alias of what the source computed.

@@ -9,7 +9,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/lent.h"
-#include "weft/tensor/packed_matrix.h"
+#include "weft/autograd/raw.h"
 
 namespace weft {
 
@@ -58,7 +58,8 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
 }
 
 bool promotes(DType from, DType to) {
-    return from == to || from == boolean || (from == int64 && is_floating_point(to)) ||
+    if (from == to || is_quantized(from) || is_quantized(to)) return from == to;
+    return from == boolean || (from == int64 && is_floating_point(to)) ||
            (computed_in(from) != from && takes_gradient(to));
 }
 
@@ -68,7 +69,9 @@ void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
                          " do not mix; convert both with to(float32)");
     const bool one_number =
         (a.rank() == 0) != (b.rank() == 0) && takes_gradient(a.dtype()) && takes_gradient(b.dtype());
-    const bool keeps_a = one_number ? b.rank() == 0 : b.dtype() == float64 || promotes(b.dtype(), a.dtype());
+    const bool keeps_a = is_quantized(b.dtype()) ? true
+                         : one_number            ? b.rank() == 0
+                                                 : b.dtype() == float64 || promotes(b.dtype(), a.dtype());
     const Tensor &kept = keeps_a ? a : b, &other = keeps_a ? b : a;
     throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()), " do not mix; convert the ",
                      name(other.dtype()), " one, of shape ", other.shape(), ", with to(", name(kept.dtype()),
@@ -137,33 +140,16 @@ TensorImpl& Tensor::impl() const {
             "tensor that no backward has reached; assign one to it, or call backward() first");
     return *impl_;
 }
-Tensor::Tensor(const PackedMatrix& blocks)
-    : impl_(std::make_shared<TensorImpl>(
-          TensorImpl{{nullptr, blocks.shape(), contiguous_strides(blocks.shape()), 0, float32},
-                     nullptr,
-                     nullptr,
-                     {},
-                     std::make_shared<PackedMatrix>(blocks)})) {}
-
-const PackedMatrix* Tensor::packed() const { return impl().packed.get(); }
-
-const Array& Tensor::array() const {
-    if (packed())
-        throw DTypeError(
-            "tensor: this weight ", shape(), " is held in blocks of ", name(packed()->format()),
-            ", which only linear and embedding read; use dequantize(*w.packed()), or to(float32) of "
-            "its module");
-    return impl().array;
-}
+const Array& Tensor::array() const { return impl().array; }
 const Shape& Tensor::shape() const { return impl().array.shape; }
 std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis(axis, rank(), "size")]; }
 DType Tensor::dtype() const { return impl().array.dtype; }
 const Strides& Tensor::strides() const { return impl().array.strides; }
 bool Tensor::is_contiguous() const { return impl().array.is_contiguous(); }
 bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
-std::uint64_t Tensor::version() const { return packed() ? 0 : array().storage->version; }
+std::uint64_t Tensor::version() const { return array().storage->version; }
 std::string Tensor::str() const {
-    return packed() ? "blocks of " + std::string(name(packed()->format())) : format(array());
+    return is_quantized(dtype()) ? "blocks of " + std::string(name(dtype())) : format(array());
 }
 std::string Tensor::repr() const {
     if (!defined()) return "Tensor()";
@@ -179,9 +165,11 @@ void* Tensor::data(DType wanted) const {
     if (dtype() != wanted)
         throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(wanted),
                          "; convert it with to()");
-    check_may_read("data", *this);
-    return static_cast<char*>(array().storage->data) +
-           array().offset * static_cast<std::int64_t>(itemsize(wanted));
+    return bytes_at(*this);
+}
+std::byte* bytes_at(const Tensor& x) {
+    check_may_read("data", x);
+    return bytes_at(x.array());
 }
 
 double Tensor::item() const {
@@ -254,10 +242,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
     Lent::check("set_data", *this);
-    if (other.packed() && requires_grad())
-        throw DTypeError("set_data: a tensor that requires a gradient cannot become blocks of ",
-                         name(other.packed()->format()), ", which take none; call requires_grad_(false) first");
-    Array values = other.packed() ? other.impl().array : copy_of(other.array());
+    Array values = copy_of(other.array());
     const auto renewed = [&](const std::shared_ptr<Node>& before) {
         if (!before) return before;
         auto node = Node::make("leaf", values);
@@ -268,12 +253,10 @@ Tensor& Tensor::set_data(const Tensor& other) {
         return node;
     };
     auto node = renewed(impl().node);
-    const bool may_train = takes_gradient(other.dtype()) && !other.packed();
-    auto disabled_node = may_train ? renewed(impl().disabled_node) : nullptr;
+    auto disabled_node = takes_gradient(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
     impl().node = std::move(node);  // nothing throws from here on
     impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
-    impl().packed = other.impl().packed;
     impl().tangents.clear();
     return *this;
 }
@@ -292,13 +275,13 @@ Tensor& Tensor::requires_grad_(bool wanted) {
         throw GraphError("requires_grad_: a tensor made by ", impl().node->operation,
                          " requires a gradient because its inputs do; use detach() for one outside the graph");
     }
+    if (wanted && is_quantized(dtype()))
+        throw DTypeError("requires_grad_: a weight in blocks of ", name(dtype()),
+                         " takes no gradient; train an adapter beside it (LoRA, docs/training.md), or make it "
+                         "float32 again: to(float32) of its module");
     if (wanted && !takes_gradient(dtype()))
         throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
                          "; write 1.0 for 1, or convert it with to()");
-    if (wanted && packed())
-        throw DTypeError("requires_grad_: a weight in blocks of ", name(packed()->format()),
-                         " takes no gradient; train an adapter beside it (LoRA, docs/training.md), or make it "
-                         "float32 again: to(float32) of its module");
     if (wanted == requires_grad()) return *this;
     if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());
@@ -323,7 +306,7 @@ void Tensor::zero_grad() {
 
 void Tensor::retain_grad() { node_of("retain_grad", *this).retains_gradient = true; }
 
-Tensor Tensor::detach() const { return packed() ? Tensor(*packed()) : Tensor(array()); }
+Tensor Tensor::detach() const { return Tensor(array()); }
 
 std::uint64_t Tensor::register_hook(Hook hook) {
     Node& node = node_of("register_hook", *this);

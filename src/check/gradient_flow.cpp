@@ -164,8 +164,7 @@ FlowReport gradient_flow(const nn::Module& module, const Tensor& loss) {
 FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step) {
     std::vector<Tensor> before;
     const nn::NamedTensors parameters = module.named_parameters();
-    for (const auto& [name, parameter] : parameters)
-        before.push_back(parameter.packed() ? Tensor() : in_float64(parameter).clone());
+    for (const auto& [name, parameter] : parameters) before.push_back(in_float64(parameter).clone());
     std::map<std::uint64_t, Stranger> others;  // as they were before the optimiser's part of the step
     {
         const BackwardWatch watch([&](const Tensor& root) { others.merge(strangers(module, root)); });

@@ -6,6 +6,7 @@
 #include "weft/autograd/raw.h"
 #include "weft/kernels/threads.h"
 #include "weft/ops.h"
+#include "weft/tensor/visit.h"
 
 namespace weft::dist {
 

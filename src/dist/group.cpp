@@ -23,12 +23,8 @@ namespace weft::dist {
 namespace {
 
 std::string described(const char* call, const Tensor& x) {
+    if (is_quantized(x.dtype())) refuse_blocks(x.dtype());
     return words(call, " of ", x.shape(), " ", name(x.dtype()));
-}
-
-// Copies bytes of the values of x into x, which is contiguous.
-void take(Tensor& x, const std::string& bytes) {
-    if (!bytes.empty()) std::memcpy(bytes_at(x), bytes.data(), bytes.size());
 }
 
 int checked_source(int source, int size) {
@@ -91,7 +87,7 @@ std::vector<Tensor> Group::all_gather(const Tensor& x) {
     for (const std::string& bytes :
          transport_->all_gather(described("all_gather", x), std::string(raw_values(dense)))) {
         all.push_back(zeros(x.shape(), x.dtype()));
-        take(all.back(), bytes);
+        set_raw_values(all.back(), bytes);
     }
     return all;
 }
@@ -118,7 +114,7 @@ void Group::broadcast(Tensor& x, int source) {
                                             rank() == source ? std::string(raw_values(dense)) : "");
     if (rank() == source) return;
     Tensor received = zeros(x.shape(), x.dtype());
-    take(received, all[static_cast<std::size_t>(source)]);
+    set_raw_values(received, all[static_cast<std::size_t>(source)]);
     const NoGrad off;
     x.copy_(received);
 }

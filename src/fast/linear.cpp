@@ -40,69 +40,47 @@ Array kept_operand(const Array& weight) {
     return made.array;
 }
 
+// Whether products take this weight: not one that stores, unless they round to its type.
+bool is_factor(const Array& weight) {
+    return computed_in(weight.dtype) == weight.dtype || weight.dtype == operand_type(float32);
+}
+
 // y = x Wᵀ + b
 std::optional<FusedResult> linear_at_once(const Inputs& in, const LinearOptions& o) {
-    const Tensor &x = in[0], &weight = in[1], &bias = in[2];
-    const Array y = make_array(o.shape, x.dtype()), w = kept_operand(weight.array());
+    const Array &x = in[0].array(), &weight = in[1].array(), y = make_array(o.shape, x.dtype);
+    const Tensor& bias = in[2];
     if (bias.defined()) copy(y, broadcast_view(bias.array(), o.shape));
-    const Product product{as_rows(y, o.rows), operand(as_rows(x.array(), o.rows)), transposed_view(w, 0, 1),
-                          bias.defined()};
-    products({&product, 1});
+    const Array to = as_rows(y, o.rows), from = as_rows(x, o.rows);
+    if (is_factor(weight)) {
+        const Product product{to, operand(from), transposed_view(kept_operand(weight), 0, 1), bias.defined()};
+        products({&product, 1});
+    } else {
+        packed_linear(to, dense_operand(from), compact(contiguous(weight)), bias.defined());
+    }
     return FusedResult{Tensor(y)};
 }
 
 // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
 Grads linear_rule(const Saved& saved, const Tensor& dy, const LinearOptions& o) {
     const Tensor &x = saved[0], &weight = saved[1];
-    const Array dy_rows = as_rows(dy.array(), o.rows), d = operand(dy_rows);
+    const Array dy_rows = as_rows(dy.array(), o.rows);
     Grads grads(3);
-    std::vector<Product> parts;
-    if (saved.needs_input_grad(0)) {
-        grads[0] = empty(x.shape(), x.dtype());
-        parts.push_back({as_rows(grads[0].array(), o.rows), d, kept_operand(weight.array())});
+    if (saved.needs_input_grad(0)) grads[0] = empty(x.shape(), x.dtype());
+    if (is_factor(weight.array())) {
+        const Array d = operand(dy_rows);
+        std::vector<Product> parts;
+        if (grads[0].defined())
+            parts.push_back({as_rows(grads[0].array(), o.rows), d, kept_operand(weight.array())});
+        if (saved.needs_input_grad(1)) {
+            grads[1] = empty(weight.shape(), x.dtype());
+            parts.push_back({grads[1].array(), transposed_view(d, 0, 1), operand(as_rows(x.array(), o.rows))});
+        }
+        products(parts);
+    } else if (grads[0].defined()) {
+        packed_linear_backward(as_rows(grads[0].array(), o.rows), dense_operand(dy_rows),
+                               compact(contiguous(weight.array())));
     }
-    if (saved.needs_input_grad(1)) {
-        grads[1] = empty(weight.shape(), x.dtype());
-        parts.push_back({grads[1].array(), transposed_view(d, 0, 1), operand(as_rows(x.array(), o.rows))});
-    }
-    products(parts);
     if (saved.needs_input_grad(2)) grads[2] = weft::sum(Tensor(dy_rows), 0);
-    return grads;
-}
-
-// Whether products take this weight as it is: a matrix of bfloat16, while they round to that.
-bool is_operand(const Tensor& weight) {
-    return weight.defined() && weight.packed() == nullptr && weight.dtype() == operand_type(float32);
-}
-
-// y = x W, or y + x W.
-void multiply(const Array& y, const Array& x, const Array& w, bool adds) {
-    const Product product{y, operand(x), w, adds};
-    products({&product, 1});
-}
-
-std::optional<FusedResult> compact_linear_at_once(const Inputs& in, const CompactLinearOptions& o) {
-    const Tensor y = empty(o.shape, float32), &bias = in[1], &weight = in[2];
-    if (bias.defined()) copy(y.array(), broadcast_view(bias.array(), o.shape));
-    const Array to = as_rows(y.array(), o.rows), from = as_rows(in[0].array(), o.rows);
-    if (is_operand(weight))
-        multiply(to, from, transposed_view(operand(weight.array()), 0, 1), bias.defined());
-    else
-        packed_linear(to, dense_operand(from), o.weight.matrix, bias.defined());
-    return FusedResult{y};
-}
-
-Grads compact_linear_rule(const Saved& saved, const Tensor& dy, const CompactLinearOptions& o) {
-    Grads grads(3);
-    if (saved.needs_input_grad(0)) {
-        grads[0] = empty(saved[0].shape(), float32);  // dx = dy W
-        const Array to = as_rows(grads[0].array(), o.rows), from = as_rows(dy.array(), o.rows);
-        if (is_operand(saved[2]))
-            multiply(to, from, operand(saved[2].array()), false);
-        else
-            packed_linear_backward(to, dense_operand(from), o.weight.matrix);
-    }
-    if (saved.needs_input_grad(1)) grads[1] = sum_to(dy, saved[1].shape());
     return grads;
 }
 
@@ -111,6 +89,4 @@ Grads compact_linear_rule(const Saved& saved, const Tensor& dy, const CompactLin
 
 namespace weft {
 constinit const Kernel<LinearOptions> linear_kernel{kernels::fast::linear_at_once, kernels::fast::linear_rule};
-constinit const Kernel<CompactLinearOptions> compact_linear_kernel{kernels::fast::compact_linear_at_once,
-                                                                   kernels::fast::compact_linear_rule};
 }  // namespace weft

@@ -5,7 +5,6 @@ namespace weft {
 
 constinit const kernels::Installed kernels::installed{};
 constinit const Kernel<LinearOptions> linear_kernel{};
-constinit const Kernel<CompactLinearOptions> compact_linear_kernel{};
 constinit const Kernel<NormOptions> layer_norm_kernel{}, rms_norm_kernel{};
 constinit const Kernel<Gelu> gelu_kernel{};
 constinit const Kernel<ClassOptions> cross_entropy_kernel{};

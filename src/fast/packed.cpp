@@ -16,8 +16,8 @@ constexpr std::int64_t tile = 1 << 20;  // weights of one tile
 
 template <class Function>
 void visit_format(const CompactMatrix& w, const Function& f) {
-    if (const DType* half = std::get_if<DType>(&w.format)) return *half == bfloat16 ? f(BF16{}) : f(F16{});
-    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(std::get<BlockFormat>(w.format), f);
+    if (!is_quantized(w.dtype)) return w.dtype == bfloat16 ? f(BF16{}) : f(F16{});
+    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(w.dtype, f);
 }
 
 // f(0) of the type of a product's operands.

@@ -10,7 +10,6 @@
 
 #include "io/values.h"
 #include "weft/base/utf8.h"
-#include "weft/tensor/packed_matrix.h"
 
 namespace weft::io {
 
@@ -25,16 +24,15 @@ constexpr const char* tensor_types[] = {
     "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "I8",    "I16",   "I32",     "I64",    "F64",     "IQ1_M",
     "BF16",   "",      "",      "",       "TQ1_0", "TQ2_0", "",        "",       "",        "MXFP4"};
 
-constexpr BlockFormat formats[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::Q4_1, BlockFormat::Q5_0,
-                                   BlockFormat::Q5_1, BlockFormat::Q4_K, BlockFormat::Q5_K, BlockFormat::Q6_K};
+constexpr DType formats[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0,
+                             DType::Q5_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
 
 // What the file says of one tensor.
 struct GgufEntry {
     std::string name;
     Shape shape = {};
-    const TypeName* dense = nullptr;      // the type of plain values, or null:
-    const BlockFormat* packed = nullptr;  // the format of blocks
-    std::uint64_t begin = 0, bytes = 0;   // of the values; begin counts as the file does until they are located
+    DType dtype = float32;
+    std::uint64_t begin = 0, bytes = 0;  // of the values; begin counts as the file does until they are located
 };
 
 // One file, which may be one of several that a model is split into.
@@ -65,12 +63,7 @@ public:
     [[noreturn]] void refuse(const std::string& reason) const { file_.refuse(reason); }
 
     Tensor values_of(const GgufEntry& entry) {
-        if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
-        return Tensor(
-            PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
-                file_.in.seek(entry.begin);
-                file_.in.take(blocks.data(), blocks.size());
-            }));
+        return read_tensor(file_.in, entry.begin, entry.shape, entry.dtype);
     }
 
 private:
@@ -109,30 +102,29 @@ private:
         entry.shape = Shape(std::span<const std::int64_t>(sizes, rank));
         set_type(entry, file_.take<std::uint32_t>());
         entry.begin = file_.take<std::uint64_t>();
-        const std::size_t width = entry.dense ? itemsize(entry.dense->dtype) : 1;
+        const std::size_t width = is_quantized(entry.dtype) ? 1 : itemsize(entry.dtype);
         if (std::ranges::any_of(entry.shape, [](std::int64_t size) { return size < 0; }) ||
             !bytes_of(entry.shape, width, entry.bytes))
             refuse("its dimensions overflow");
-        if (entry.packed) set_blocks(entry);
+        if (is_quantized(entry.dtype)) set_blocks(entry);
         return entry;
     }
 
     void set_type(GgufEntry& entry, std::uint32_t type) const {
         const std::string name = type < std::size(tensor_types) ? tensor_types[type] : "";
         for (const TypeName& dense : type_names)
-            if (name == dense.name) entry.dense = &dense;
-        for (const BlockFormat& packed : formats)
-            if (name == weft::name(packed)) entry.packed = &packed;
-        if (!entry.dense && !entry.packed)
-            refuse("its type is " + (name.empty() ? "number " + std::to_string(type) : name) +
-                   "; F32, F16, BF16, F64, I64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are read. "
-                   "Quantize the model to one of these");
+            if (name == dense.name) return (void)(entry.dtype = dense.dtype);
+        for (const DType blocks : formats)
+            if (name == weft::name(blocks)) return (void)(entry.dtype = blocks);
+        refuse("its type is " + (name.empty() ? "number " + std::to_string(type) : name) +
+               "; F32, F16, BF16, F64, I64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are read. "
+               "Quantize the model to one of these");
     }
 
     // A matrix whose rows divide into blocks.
     void set_blocks(GgufEntry& entry) const {
-        const std::int64_t length = block_length(*entry.packed), bytes = block_bytes(*entry.packed);
-        const std::string of = entry.shape.str() + " of " + weft::name(*entry.packed);
+        const auto [format, length, bytes] = blocks_of(entry.dtype);
+        const std::string of = entry.shape.str() + " of " + format;
         if (entry.shape.rank() != 2)
             refuse("its shape is " + of + ", and blocks are read in matrices alone; store it as F16 or BF16");
         if (entry.shape[1] % length != 0)

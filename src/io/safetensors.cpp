@@ -159,6 +159,10 @@ private:
 }  // namespace
 
 void save_safetensors(const fs::path& path, const NamedTensors& tensors, const Metadata& metadata) {
+    for (const auto& [name, x] : tensors)
+        if (is_quantized(x.dtype()))
+            throw DTypeError("save_safetensors: ", name, " is in blocks of ", weft::name(x.dtype()),
+                             ", which such a file does not hold; convert it with to(float32)");
     NamedTensors sorted = tensors;
     std::ranges::stable_sort(sorted, std::greater(), [](const auto& e) { return itemsize(e.second.dtype()); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();

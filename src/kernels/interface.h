@@ -139,7 +139,9 @@ extern const Installed installed;
 
 // A contiguous copy in storage of its own, converted to `dtype`; and x itself if it is contiguous, else a copy.
 Array copy_of(const Array& x, DType dtype);
-inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
+inline Array copy_of(const Array& x) {
+    return is_quantized(x.dtype) ? (void(bytes_at(x)), x) : copy_of(x, x.dtype);  // blocks never change
+}
 Array contiguous(const Array& x);
 
 // A new array of one value. Refuses what make_array does, naming `operation`.

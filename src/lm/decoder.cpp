@@ -97,7 +97,7 @@ DecoderState checked_state(const DecoderConfig& config, const nn::NamedTensors& 
             wrong.add("missing: " + name + " " + shape.str());
             continue;
         }
-        const Tensor value = found.mapped().packed() ? found.mapped() : found.mapped().detach();
+        const Tensor value = found.mapped().detach();
         if (value.shape() != shape)
             wrong.add(name + ": shape " + value.shape().str() + ", but it has to be " + shape.str());
         else if (!is_floating_point(value.dtype()))

@@ -142,14 +142,12 @@ nn::NamedTensors decoder_state(const nn::NamedTensors& state) {
     return found;
 }
 
-GPTMemory decoder_memory(const DecoderConfig& given, std::variant<DType, BlockFormat> weights,
-                         std::optional<DType> cache) {
+GPTMemory decoder_memory(const DecoderConfig& given, DType weights, std::optional<DType> cache) {
     const DecoderConfig config = checked(given);
     GPTMemory memory{};
     for (const auto& [name, shape, is_weight] : decoder_parameters(config))
         memory.weights += bytes_as(weights, shape, is_weight);
-    const DType* const dtype = std::get_if<DType>(&weights);
-    const DType kept = cache.value_or(dtype != nullptr ? computed_in(*dtype) : float32);
+    const DType kept = cache.value_or(computed_in(weights));
     memory.cache = config.num_layers * 2 * config.num_kv_heads * config.head_dim * config.block_size *
                    static_cast<std::int64_t>(itemsize(kept));
     return memory;

@@ -98,13 +98,11 @@ GPTConfig gpt2_config(const std::filesystem::path& path, const std::vector<std::
     return config;
 }
 
-GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights,
-                    std::optional<DType> cache) {
+GPTMemory memory_of(const GPTConfig& config, DType weights, std::optional<DType> cache) {
     GPTMemory memory{};
     for (const GPTEntry& entry : gpt_entries(config))
         memory.weights += bytes_as(weights, entry.shape, entry.shape.rank() >= 2);
-    const DType* const dtype = std::get_if<DType>(&weights);
-    const DType kept = cache.value_or(dtype != nullptr ? computed_in(*dtype) : float32);
+    const DType kept = cache.value_or(computed_in(weights));
     const auto [d_k, d_v, groups] = widths(config);
     memory.cache = config.num_layers * groups * (d_k + d_v) * config.block_size *
                    static_cast<std::int64_t>(itemsize(kept));

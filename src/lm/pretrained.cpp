@@ -121,25 +121,15 @@ nn::NamedTensors without_tied_head(nn::NamedTensors state, const DecoderConfig& 
     const auto head = std::ranges::find(state, "lm_head.weight", &nn::NamedTensors::value_type::first);
     const auto table = std::ranges::find(state, "embed_tokens.weight", &nn::NamedTensors::value_type::first);
     if (!config.tied_head || head == state.end() || table == state.end()) return state;
-    const Tensor &a = head->second, &b = table->second;
-    const bool is_same = a.packed() && b.packed()
-                             ? std::ranges::equal(a.packed()->bytes(), b.packed()->bytes())
-                             : !a.packed() && !b.packed() && a.dtype() == b.dtype() && same_bits(a, b);
-    if (!is_same)
+    if (!same_bits(head->second, table->second))
         throw ValueError(
             "lm_head.weight: its values differ from those of the embedding, to which the config ties it");
     state.erase(head);
     return state;
 }
 
-std::int64_t bytes_as(const std::variant<DType, BlockFormat>& weights, const Shape& shape, bool is_weight) {
-    const DType* const dtype = std::get_if<DType>(&weights);
-    if (is_weight && dtype == nullptr) {
-        const BlockFormat format = std::get<BlockFormat>(weights);
-        return shape.numel() / block_length(format) * block_bytes(format);
-    }
-    const DType stored = dtype == nullptr ? float32 : is_weight ? *dtype : computed_in(*dtype);
-    return shape.numel() * static_cast<std::int64_t>(itemsize(stored));
+std::int64_t bytes_as(DType weights, const Shape& shape, bool is_weight) {
+    return bytes_of(is_weight ? weights : computed_in(weights), shape.numel());
 }
 
 Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options) {
@@ -167,9 +157,8 @@ void save_pretrained(const std::filesystem::path& folder, const Decoder& model) 
             "io::save keeps its parameters");
     nn::NamedTensors tensors;
     for (const auto& [name, value] : model.named_parameters()) {
-        if (value.packed())
-            throw ValueError("save_pretrained: ", name, " is in blocks of ",
-                             weft::name(value.packed()->format()),
+        if (is_quantized(value.dtype()))
+            throw ValueError("save_pretrained: ", name, " is in blocks of ", weft::name(value.dtype()),
                              ", which safetensors does not hold; use to(float32) or to(bfloat16) before");
         const bool is_head = name == "lm_head.weight";
         if (is_gpt2(model.config))

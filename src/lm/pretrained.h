@@ -31,7 +31,7 @@ std::string renamed(std::string name, const Names& names, bool to_file = false);
 // The state without a tied head, which may be in a file, too. ValueError if its values are not the embedding's.
 nn::NamedTensors without_tied_head(nn::NamedTensors state, const DecoderConfig& config);
 // The bytes of a parameter of this shape after to() or pack(); is_weight: of a linear layer or an embedding.
-std::int64_t bytes_as(const std::variant<DType, BlockFormat>& weights, const Shape& shape, bool is_weight);
+std::int64_t bytes_as(DType weights, const Shape& shape, bool is_weight);
 // The tensors of a GGUF file with the names and layouts of Decoder.
 nn::NamedTensors from_gguf(io::Gguf file, const DecoderConfig& config);
 // A config.json of the first family that has all of the config's options; none if no family has.

@@ -1,9 +1,9 @@
 // GGUF files as Decoder: their metadata, and the names and layouts of their tensors.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "lm/pretrained.h"
+#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
 #include "weft/io/key_reader.h"
 #include "weft/lm/pretrained.h"
@@ -35,23 +35,25 @@ const Names gguf_names = {{"token_embd.", "embed_tokens."},
 // Rows of a head's neighbours 0, d/2, 1, d/2 + 1, … put back in the order 0, 1, …: llama's GGUF files have them
 // so.
 Tensor in_halves(const Tensor& x, std::int64_t heads) {
-    if (!x.packed()) {
+    if (!is_quantized(x.dtype())) {
         const std::int64_t rows = x.size(0) / heads;
         Shape split{heads, rows / 2, 2}, whole = x.shape();
         for (int axis = 1; axis < x.rank(); ++axis) split.push_back(x.size(axis));
         return x.reshape(split).transpose(1, 2).reshape(whole);
     }
-    const PackedMatrix& w = *x.packed();
-    const std::int64_t rows = w.rows() / heads;
-    const auto bytes = static_cast<std::size_t>(w.row_bytes());
-    return Tensor(PackedMatrix(w.format(), w.rows(), w.columns(), [&](std::span<std::byte> to) {
-        for (std::int64_t row = 0; row < w.rows(); ++row) {
-            const std::int64_t head = row / rows, at = row % rows, half = rows / 2;
-            const std::int64_t from = head * rows + at % half * 2 + at / half;
-            std::memcpy(to.data() + static_cast<std::size_t>(row) * bytes,
-                        w.bytes().data() + static_cast<std::size_t>(from) * bytes, bytes);
-        }
-    }));
+    const std::int64_t rows = x.size(0) / heads;
+    const auto bytes = static_cast<std::size_t>(bytes_of(x.dtype(), x.size(1)));
+    const std::string_view given = raw_values(x);
+    std::string moved(given);
+    for (std::int64_t row = 0; row < x.size(0); ++row) {
+        const std::int64_t head = row / rows, at = row % rows, half = rows / 2;
+        const std::int64_t from = head * rows + at % half * 2 + at / half;
+        given.copy(&moved[static_cast<std::size_t>(row) * bytes], bytes,
+                   static_cast<std::size_t>(from) * bytes);
+    }
+    const Tensor y = empty(x.shape(), x.dtype());
+    set_raw_values(y, moved);
+    return y;
 }
 
 // What llama.cpp passes over for each of these architectures, unless the architecture's reader takes it before:
@@ -130,7 +132,7 @@ nn::RotaryScaling read_scaling(KeyReader& keys, const io::Gguf& file, const Deco
     const Tensor factors = file.at("rope_freqs.weight");
     if (scaling.kind == Scaling::yarn)
         keys.wrong("rope_freqs.weight is there beside yarn, and Decoder computes one of both");
-    if (factors.packed() || factors.shape() != Shape{c.head_dim / 2}) {
+    if (is_quantized(factors.dtype()) || factors.shape() != Shape{c.head_dim / 2}) {
         keys.wrong("rope_freqs.weight does not have " + std::to_string(c.head_dim / 2) + " numbers");
         return scaling;
     }

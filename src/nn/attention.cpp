@@ -43,18 +43,6 @@ std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_
     return base;
 }
 
-// split(w, rows) of a weight, which may be in blocks.
-std::vector<Tensor> row_blocks(const Tensor& w, const std::vector<std::int64_t>& rows) {
-    if (!w.packed()) return split(w, rows);
-    std::vector<Tensor> parts;
-    std::int64_t begin = 0;
-    for (const std::int64_t n : rows) {
-        parts.emplace_back(w.packed()->slice(begin, begin + n));
-        begin += n;
-    }
-    return parts;
-}
-
 void check_tokens(const char* module, const char* what, const Tensor& x, std::int64_t width) {
     if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != width)
         throw ShapeError(module, ": ", what, " must be (B, T, ", width, ") or (T, ", width, "), not ",
@@ -175,7 +163,7 @@ std::array<Tensor, 3> MultiHeadAttention::heads(const Tensor& query, const Tenso
         std::vector<Tensor> weights, biases(3);  // the rows of W_qkv
         if (W_qkv) {
             const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
-            weights = row_blocks(W_qkv->weight, rows);
+            weights = split(W_qkv->weight, rows);
             if (W_qkv->bias.defined()) biases = split(W_qkv->bias, rows);
         }
         const auto projected = [&](const std::optional<Linear>& own, std::size_t i, const Tensor& x) {

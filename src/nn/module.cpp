@@ -51,12 +51,6 @@ NamedTensors distinct(const NamedTensors& all) {
     return result;
 }
 
-// What the values take.
-std::int64_t bytes_of(const Tensor& x) {
-    if (x.packed()) return std::ssize(x.packed()->bytes());
-    return x.numel() * static_cast<std::int64_t>(itemsize(x.dtype()));
-}
-
 // 1234567 as "1,234,567".
 std::string grouped(std::int64_t number) {
     std::string digits = std::to_string(number);
@@ -160,38 +154,36 @@ void for_each_tensor(Registry& root, const Visit& visit) {
     });
 }
 
-Tensor widened(const Tensor& x) { return x.packed() ? dequantize(*x.packed()) : x; }
-
 }  // namespace
 
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes a floating type, not ", name(dtype));
+    if (is_quantized(dtype)) return pack(dtype);
     const NoGrad off;
     const auto for_each_that_changes = [&](const auto& use) {
         for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
             const DType wanted = is_weight ? dtype : computed_in(dtype);
             const Tensor& x = entry.value;
-            if (x.packed() || (is_floating_point(x.dtype()) && x.dtype() != wanted)) use(name, entry, wanted);
+            if (is_floating_point(x.dtype()) && x.dtype() != wanted) use(name, entry, wanted);
         });
     };
     for_each_that_changes([&](const std::string& name, const Registry::Entry& entry, DType wanted) {
-        if (!takes_gradient(wanted)) (void)widened(entry.value).to(wanted);  // refuses what would be infinite
+        if (!takes_gradient(wanted)) (void)entry.value.to(wanted);  // refuses what would be infinite
         if (!entry.value.is_leaf())
             throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ",
                              operation_of(entry.value), " in the graph; register its detach()");
     });
-    for_each_that_changes([](const std::string&, Registry::Entry& entry, DType wanted) {
-        entry.become(widened(entry.value).to(wanted));
-    });
+    for_each_that_changes(
+        [](const std::string&, Registry::Entry& entry, DType wanted) { entry.become(entry.value.to(wanted)); });
 }
 
 void Module::pack(BlockFormat format) {
     ErrorList wrong;
-    std::map<const TensorImpl*, PackedMatrix> packed;
+    std::map<const TensorImpl*, Tensor> packed;
     for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
         const Tensor& x = entry.value;
         if (is_weight && !packed.contains(x.handle().get())) try {
-                packed.emplace(x.handle().get(), weft::pack(widened(x), format));
+                packed.emplace(x.handle().get(), weft::pack(x, format));
             } catch (const Error& error) {
                 wrong.add(name + " " + x.shape().str() + ": " + error.what());
             }
@@ -200,7 +192,7 @@ void Module::pack(BlockFormat format) {
         throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", weft::name(format), ":",
                          wrong);
     for_each_tensor(*registry_, [&](const std::string&, Registry::Entry& entry, bool) {
-        if (const auto found = packed.extract(entry.value.handle().get())) entry.become(Tensor(found.mapped()));
+        if (const auto found = packed.extract(entry.value.handle().get())) entry.become(found.mapped());
     });
 }
 
@@ -217,7 +209,7 @@ std::int64_t Module::num_parameters() const {
 const std::string& Module::kind() const { return registry_->kind; }
 
 void Module::Registry::Entry::become(const Tensor& x) {
-    const bool trains = takes_gradient(x.dtype()) && !x.packed();
+    const bool trains = takes_gradient(x.dtype());
     if (value.requires_grad() && !trains) {
         was_trained = true;
         value.requires_grad_(false);
@@ -239,7 +231,7 @@ Parameter Module::register_parameter(const std::string& name, Tensor value) {
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
-    if (computed_in(value.dtype()) == value.dtype() && !value.packed()) {
+    if (computed_in(value.dtype()) == value.dtype()) {
         value.requires_grad_();
         set_owner(value, registry_);
     }
@@ -367,12 +359,10 @@ std::string Module::summary() const {
         for (const Registry::Entry& entry : registry.tensors) {
             const auto& [name, value, role] = std::tie(entry.name, entry.value, entry.role);
             rows.push_back({indent + name, value.shape().str() + " " + weft::name(value.dtype()), "buffer"});
-            if (value.packed())
-                rows.back()[1] = value.shape().str() + " " + weft::name(value.packed()->format());
             if (role != Registry::parameter) continue;
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
             rows.back().back() = is_new ? grouped(value.numel()) : "= " + met->second;
-            if (is_new) bytes += bytes_of(value);
+            if (is_new) bytes += bytes_of(value.dtype(), value.numel());
         }
         for (const auto& [name, child] : registry.children) {
             rows.push_back({indent + name, child->kind, ""});

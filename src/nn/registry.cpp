@@ -70,17 +70,18 @@ void check_load(const Module& module, const NamedTensors& state, bool strict) {
     std::vector<ExpectedTensor> expected;
     const std::map<std::string, Tensor> given(state.begin(), state.end());
     for (const auto& [name, value] : own)
-        if (!value.packed() || given.contains(name)) expected.push_back({name, value.shape(), value.dtype()});
+        if (!is_quantized(value.dtype()) || given.contains(name))
+            expected.push_back({name, value.shape(), is_quantized(value.dtype()) ? float32 : value.dtype()});
     check_state(module.kind(), expected, state, strict);
     for (const auto& [name, value] : own) {
         if (!given.contains(name)) continue;
-        if (value.packed())
+        if (is_quantized(value.dtype()))
             throw DTypeError("load_state_dict: ", name, " of this ", module.kind(), " is held in blocks of ",
-                             weft::name(value.packed()->format()),
+                             weft::name(value.dtype()),
                              ", which never change; make it whole first: to(float32)");
-        if (const PackedMatrix* blocks = given.at(name).packed())
+        if (const DType given_as = given.at(name).dtype(); is_quantized(given_as))
             throw DTypeError("load_state_dict: ", name, " of the state is held in blocks of ",
-                             weft::name(blocks->format()), "; give dequantize(*x.packed()) in its place");
+                             weft::name(given_as), "; convert it with to(float32)");
     }
     std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
     ErrorList wrong;

@@ -46,6 +46,7 @@ inline bool may_need_gradient(const Tensor& x) { return x.requires_grad() || has
 
 // x itself, or in float32 if its type only stores.
 inline Tensor widened(const Tensor& x) {
+    if (is_quantized(x.dtype())) refuse_blocks(x.dtype());
     const DType wide = computed_in(x.dtype());
     return wide == x.dtype() ? x : x.to(wide);
 }
@@ -66,6 +67,9 @@ Tensor in_one_type(const Tensor& a, const Tensor& b, const F& f) {
 
 // Element i of a contiguous array, which << prints.
 inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
+
+// The rows at ids (R,), which are in range, of a matrix (n, k) that stores, as float32 (R, k).
+Tensor rows_at(const Tensor& weight, const Tensor& ids);
 
 // 1 / (1 − p) for elements that are kept, else 0 (kernels::fill_dropout).
 Tensor dropout_mask(const Shape& shape, DType dtype, const kernels::Dropout& dropout);

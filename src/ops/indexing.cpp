@@ -1,8 +1,8 @@
 #include "weft/ops/indexing.h"
 
 #include "kernels/interface.h"
+#include "kernels/packed.h"
 #include "ops/common.h"
-#include "ops/packed.h"
 
 namespace weft {
 
@@ -109,6 +109,13 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
     return scatter(x, axis, index, full(index.shape(), value, x.dtype()));
 }
 
+Tensor rows_at(const Tensor& weight, const Tensor& ids) {
+    const Array w = kernels::contiguous(weight.array()),
+                rows = make_array({ids.numel(), weight.size(1)}, float32);
+    kernels::widen_rows(rows, kernels::compact(w), ids.array());
+    return Tensor(rows);
+}
+
 Tensor embedding(const Tensor& table, const Tensor& ids) {
     const Op op("embedding", Op::of_others);
     if (table.rank() != 2)
@@ -123,8 +130,9 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
                          V - 1, ")");
     Shape shape = ids.shape();
     shape.push_back(table.size(1));
-    if (const auto weight = compact(table)) return rows_at(*weight, Tensor(dense).reshape({-1})).reshape(shape);
-    return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);
+    const Tensor rows = Tensor(dense).reshape({-1});
+    if (computed_in(table.dtype()) != table.dtype()) return rows_at(table, rows).reshape(shape);
+    return index_select(table, 0, rows).reshape(shape);
 }
 
 Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {

@@ -75,9 +75,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// x Wᵀ + b
+// x Wᵀ + b, of W in x's type
 Tensor small_linear(const Inputs& in, const LinearOptions&) {
-    const Tensor y = matmul(in[0], in[1].T());
+    const Tensor y = matmul(in[0], in[1].to(in[0].dtype()).T());
     return in[2].defined() ? y + in[2] : y;
 }
 
@@ -86,8 +86,11 @@ Tensor small_linear(const Inputs& in, const LinearOptions&) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Op op("linear", Op::of_others);
     check_floating(x);
-    const std::optional<CompactWeight> compact_weight = compact(weight);
-    if (!compact_weight) check_same_dtype(x, weight);
+    if (computed_in(weight.dtype()) == weight.dtype())
+        check_same_dtype(x, weight);
+    else if (x.dtype() != float32)
+        throw DTypeError("linear: a weight in half or in blocks is computed in float32, and x is ",
+                         name(x.dtype()), "; convert x with to(float32), or the weight with to()");
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
         throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
@@ -99,7 +102,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
-    if (compact_weight) return compact_linear(x, weight, *compact_weight, bias, shape, rows);
     return run("linear", {x, weight, bias}, LinearOptions{shape, rows}, small_linear, linear_kernel);
 }
 

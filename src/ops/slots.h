@@ -3,7 +3,6 @@
 
 #include "autograd/run.h"
 #include "kernels/interface.h"
-#include "ops/packed.h"
 #include "weft/ops/attention.h"
 #include "weft/ops/functions.h"
 #include "weft/ops/heads.h"
@@ -11,20 +10,13 @@
 
 namespace weft {
 
-// linear of x, weight and bias; x is (rows, in) as a matrix, the result has `shape`.
+// linear of x, weight and bias; x is (rows, in) as a matrix, the result has `shape`. A weight that stores is
+// widened to float32, which x is.
 struct LinearOptions {
     Shape shape;
     std::int64_t rows;
 };
 extern const Kernel<LinearOptions> linear_kernel;
-
-// The same of x, bias and, where it is no block format, the weight in fewer bits.
-struct CompactLinearOptions {
-    CompactWeight weight;
-    Shape shape;
-    std::int64_t rows;
-};
-extern const Kernel<CompactLinearOptions> compact_linear_kernel;
 
 // layer_norm of x, weight and bias, and rms_norm of x and weight.
 struct NormOptions {

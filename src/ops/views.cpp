@@ -196,7 +196,6 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
-    if (packed()) return detach();  // blocks never change
     const Op op("clone");
     return record_symmetric(Tensor(kernels::copy_of(array())), {*this}, {},
                             [](const Saved&, const Tensor& dy) { return Grads{dy}; });
@@ -209,6 +208,14 @@ Tensor Tensor::to(DType wanted) const {
         throw GraphError("to: ", name(wanted),
                          " takes no gradient, so the graph would end at this tensor of shape ", shape(),
                          "; detach() it first, or convert it under NoGrad");
+    if (is_quantized(wanted))
+        throw DTypeError("to: ", name(wanted), " is made by pack(x, DType::", name(wanted),
+                         "), which rounds matrices, and by Module::to");
+    if (is_quantized(dtype())) {
+        if (numel() == 0) return zeros(shape(), wanted);  // there may be any number of rows of 0
+        const Tensor whole(kernels::copy_of(array())), rows = whole.reshape({-1, size(-1)});
+        return rows_at(rows, arange(rows.size(0))).reshape(shape()).to(wanted);
+    }
     if (const std::int64_t wrong = kernels::first_beyond(array(), wanted); wrong >= 0) {
         const Tensor value = element_of(kernels::contiguous(array()), wrong);
         const std::string position = format_index(wrong, shape());

@@ -44,7 +44,7 @@ ParameterSlots::ParameterSlots(const std::vector<nn::NamedTensors>& groups,
             const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
             if (!is_new && met->second != group)
                 throw ValueError("optimiser: parameter '", given, "' is in two groups; keep it in one");
-            if (!is_new) continue;
+            if (!is_new || is_quantized(parameter.dtype())) continue;  // blocks never change
             if (!names.emplace(name, group).second)
                 throw ValueError("optimiser: two parameters are named '", name, "'; give each its own name");
             if (!parameter.is_leaf())

@@ -16,7 +16,7 @@ constexpr double smallest_normal = 0x1p-14, largest_half = 65504;
 
 // Halves where no value loses more than 2⁻¹¹ of the largest by that, else the float32 values themselves.
 PackedTensor packed(const std::string& name, const Tensor& x) {
-    const std::vector<float> values = (x.packed() ? dequantize(*x.packed()) : x.to(float32)).to_vector<float>();
+    const std::vector<float> values = x.to(float32).to_vector<float>();
     double largest = 0;
     for (const float value : values) {
         const double size = std::fabs(static_cast<double>(value));

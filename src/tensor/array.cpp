@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "weft/base/observer.h"
+#include "weft/base/op.h"
 
 namespace weft {
 
@@ -18,9 +19,13 @@ std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation)
     for (std::int64_t size : shape)
         if (size < 0)
             throw ValueError(operation, ": negative size in shape ", shape, "; use sizes of 0 or more");
+    const Blocks block = blocks_of(dtype);
+    if (const std::int64_t row = shape.rank() == 0 ? 1 : shape[-1]; row % block.length != 0)
+        throw ShapeError(operation, ": rows of ", row, " weights do not divide into blocks of ", block.length,
+                         ", which ", block.name,
+                         " has; keep this matrix as a tensor, of bfloat16 for half the bytes");
     std::int64_t bytes = 0;
-    if (product_overflows(shape) ||
-        __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
+    if (product_overflows(shape) || __builtin_mul_overflow(shape.numel() / block.length, block.bytes, &bytes))
         throw ValueError(operation, ": shape ", shape, " of ", name(dtype),
                          " overflows: its bytes do not fit in 63 bits; use a smaller shape");
     return bytes;
@@ -56,6 +61,25 @@ void check_holds(const char* operation, double value, DType dtype) {
                          "tensor(n) for the number n");
 }
 
+namespace {
+const char* speaker() { return *Op::name() == '\0' ? "tensor" : Op::name(); }
+}  // namespace
+
+void refuse_blocks(DType dtype) {
+    throw DTypeError(speaker(), ": a weight in blocks of ", name(dtype),
+                     ", which only linear and embedding read; convert it with to(float32)");
+}
+
+std::byte* bytes_at(const Array& x) {
+    const std::int64_t length = blocks_of(x.dtype).length;
+    if (length > 1 &&
+        (!x.is_contiguous() || x.rank() == 0 || x.shape[-1] % length != 0 || x.offset % length != 0))
+        throw DTypeError(speaker(), ": a view ", x.shape, " of blocks of ", name(x.dtype),
+                         ", which does not have whole rows; take rows of the weight one after the other, or "
+                         "convert it with to(float32) before");
+    return x.storage->begin() + bytes_of(x.dtype, x.offset);
+}
+
 void check_computes(const char* operation, DType dtype) {
     if (computed_in(dtype) != dtype)
         throw DTypeError(operation, ": ", name(dtype),
@@ -87,11 +111,10 @@ bool may_share_memory(const Array& a, const Array& b) {
     const auto end_of = [](const Array& x) {
         std::int64_t last = x.offset;
         for (int i = 0; i < x.rank(); ++i) last += (x.shape[i] - 1) * x.strides[i];
-        return x.storage->begin() + (last + 1) * static_cast<std::int64_t>(itemsize(x.dtype));
+        const Blocks block = blocks_of(x.dtype);
+        return x.storage->begin() + (last / block.length + 1) * block.bytes;
     };
-    const auto begin_of = [](const Array& x) {
-        return x.storage->begin() + x.offset * static_cast<std::int64_t>(itemsize(x.dtype));
-    };
+    const auto begin_of = [](const Array& x) { return x.storage->begin() + bytes_of(x.dtype, x.offset); };
     const std::less<> comes_before;
     return a.numel() > 0 && b.numel() > 0 && comes_before(begin_of(a), end_of(b)) &&
            comes_before(begin_of(b), end_of(a));

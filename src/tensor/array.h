@@ -57,8 +57,12 @@ bool may_share_memory(const Array& a, const Array& b);
 // the other sizes.
 bool product_overflows(const Shape& shape);
 
-// The bytes of such an array. ValueError, naming `operation`, for negative or overflowing sizes.
+// The bytes of such an array. ValueError, naming `operation`, for negative or overflowing sizes; ShapeError
+// where rows do not divide into the type's blocks.
 std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation);
+
+// The values of a contiguous array as bytes. DTypeError where a row of it begins or ends within a block.
+std::byte* bytes_at(const Array& x);
 
 // A new contiguous array, uninitialised. Refuses what check_sizes does.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");

@@ -35,7 +35,7 @@ Rng::State state_of(const std::string& name, const std::string& text) {
 
 Checkpoint::Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata entries)
     : model(module.state_dict()), metadata(std::move(entries)) {
-    std::erase_if(model, [](const auto& named) { return named.second.packed() != nullptr; });
+    std::erase_if(model, [](const auto& named) { return is_quantized(named.second.dtype()); });
     metadata["step"] = std::to_string(step);
     metadata["arithmetic_version"] = std::to_string(arithmetic_version);
     metadata[default_generator] = text_of(default_rng());

@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: save_pretrained", "[fault
     lm::save_pretrained(scratch / "old", model);
     std::filesystem::create_directories(scratch / "folders/model.safetensors");
     lm::Decoder packed({.vocab_size = 3, .num_layers = 1, .num_heads = 1, .d_model = 32});
-    packed.pack(BlockFormat::Q8_0);
+    packed.pack(DType::Q8_0);
     const State all = watch(scratch);
     for (const char* folder : {"old", "new"}) {
         refuses<ValueError>("no family of transformers that Weft knows has all the options of this Decoder",

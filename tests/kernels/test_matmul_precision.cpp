@@ -261,7 +261,7 @@ TEST_CASE("under medium, a weight that is stored in bfloat16 is an operand as it
 TEST_CASE("forward and backward may run in different precisions, each in its own", "[medium]") {
     Rng rng(12);
     const Tensor x = randn({2, 32, 40}, rng), w = randn({40, 40}, rng), half = w.to(bfloat16);
-    const PackedMatrix blocks = pack(randn({40, 64}, rng), BlockFormat::Q8_0);
+    const Tensor blocks = pack(randn({40, 64}, rng), DType::Q8_0);
     const Tensor wide = randn({32, 64}, rng);
     const Tensor qkv = randn({2, 32, 120}, rng);
     using In = const std::vector<Tensor>&;

@@ -32,7 +32,7 @@ Tensor golden(const std::string& array) {
     return array_of("packed_formats.npz", Format::name + ("/" + array));
 }
 
-std::vector<std::byte> bytes_of(const Tensor& integers) {
+std::vector<std::byte> as_bytes(const Tensor& integers) {
     std::vector<std::byte> bytes;
     for (const std::int64_t value : integers.to_vector<std::int64_t>())
         bytes.push_back(static_cast<std::byte>(value));
@@ -107,7 +107,7 @@ TEST_CASE("float32 rounds to the nearest half, and a tie to the even one", "[ker
 
 TEST_CASE("blocks widen to the bits of Python's gguf, whatever their scales", "[kernels][packed][golden]") {
     for_each_format([]<class Format>(Format) {
-        const auto blocks = bytes_of(golden<Format>("blocks"));
+        const auto blocks = as_bytes(golden<Format>("blocks"));
         const auto expected = golden<Format>("weights").template to_vector<float>();
         const std::size_t count = blocks.size() / Format::bytes, length = Format::length;
         REQUIRE(count >= 30);
@@ -129,7 +129,7 @@ TEST_CASE("blocks widen to the bits of Python's gguf, whatever their scales", "[
 TEST_CASE("rows are packed to the bytes of Python's gguf", "[kernels][packed][golden]") {
     for_each_packed_format([]<class Format>(Format) {
         const auto rows = golden<Format>("rows").template to_vector<float>();
-        const auto expected = bytes_of(golden<Format>("packed"));
+        const auto expected = as_bytes(golden<Format>("packed"));
         const std::size_t count = rows.size() / Format::length;
         REQUIRE(count >= 70);
         REQUIRE(expected.size() == count * Format::bytes);

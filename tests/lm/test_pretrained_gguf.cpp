@@ -127,9 +127,7 @@ lm::Decoder read(const std::string& bytes) {
     const bool has_factors =
         rotary && rotary->scaling.kind == nn::RotaryScaling::longrope;  // rope_freqs.weight
     std::int64_t held = has_factors ? model.config.head_dim / 2 * 4 : 0;
-    for (const auto& [name, w] : model.named_parameters())
-        held += w.packed() ? static_cast<std::int64_t>(w.packed()->bytes().size())
-                           : w.numel() * static_cast<std::int64_t>(itemsize(w.dtype()));
+    for (const auto& [name, w] : model.named_parameters()) held += bytes_of(w.dtype(), w.numel());
     CHECK(announced == held);
     return model;
 }
@@ -290,14 +288,14 @@ TEST_CASE("weights in blocks stay as the GGUF file has them, with q and k in the
         const io::Gguf read = load_bytes(file.bytes());
         for (const auto& [key, value] : read.metadata.values()) blocks.add(key, value);
         for (const auto& [name, x] : read.tensors)
-            blocks.add(name, x.rank() == 2 ? Tensor(pack(x, BlockFormat::Q4_1)) : x);
+            blocks.add(name, x.rank() == 2 ? Tensor(pack(x, DType::Q4_1)) : x);
     }
     const lm::Decoder model = read(blocks.bytes());
     const NoGrad off;
-    packed.pack(BlockFormat::Q4_1);
+    packed.pack(DType::Q4_1);
     const Tensor ids = ids_of({1, 12});
     CHECK(same_bits(model(ids), packed(ids)));
-    CHECK(model.layers[0].self_attn.q_proj->weight.packed() != nullptr);
+    CHECK(model.layers[0].self_attn.q_proj->weight.dtype() == DType::Q4_1);
     CHECK(source::difference(model(ids), whole(ids)) > 1e-4);
 }
 

@@ -178,7 +178,7 @@ TEST_CASE("a published model's tensors must be those of its config", "[lm][pretr
     refuses<ValueError>("norm.weight: shape (1, 32), but it has to be (32,)", [&] {
         const lm::Decoder wide({.vocab_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 32});
         nn::NamedTensors state = wide.named_parameters();
-        state.back().second = Tensor(pack(ones({1, 32}), BlockFormat::Q8_0));
+        state.back().second = Tensor(pack(ones({1, 32}), DType::Q8_0));
         (void)lm::Decoder(wide.config, state);
     });
 }

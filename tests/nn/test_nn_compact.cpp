@@ -24,20 +24,13 @@ lm::GPT small_gpt(double seed = 1) {
                    rng);
 }
 
-const std::variant<DType, BlockFormat> forms[] = {bfloat16, float16, BlockFormat::Q8_0, BlockFormat::Q4_0,
-                                                  BlockFormat::Q4_1};
-void hold(nn::Module& model, const std::variant<DType, BlockFormat>& form) {
-    if (const auto* dtype = std::get_if<DType>(&form))
-        model.to(*dtype);
-    else
-        model.pack(std::get<BlockFormat>(form));
-}
+const DType forms[] = {bfloat16, float16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
 // The weights that are held in fewer bits, by their names.
 std::vector<std::string> compact_names(const nn::Module& model) {
     std::vector<std::string> names;
     for (const auto& [name, x] : model.named_parameters())
-        if (x.packed() || !takes_gradient(x.dtype())) names.push_back(name);
+        if (!takes_gradient(x.dtype())) names.push_back(name);
     return names;
 }
 
@@ -53,10 +46,10 @@ struct Adapted : nn::Module {
 TEST_CASE("a model holds the weights of its layers and tables in fewer bits, and all else in float32",
           "[nn][packed]") {
     const Tensor ids = randint(0, 40, {3, 12});
-    for (const auto& form : forms) {
+    for (const DType form : forms) {
         lm::GPT model = small_gpt(), wide = small_gpt();
         const std::int64_t parameters = model.num_parameters();
-        hold(model, form);
+        model.to(form);
         CHECK(compact_names(model) ==
               std::vector<std::string>{"token_embedding.weight", "position_embedding.weight",
                                        "blocks.0.attn.W_qkv.weight", "blocks.0.attn.W_out.weight",
@@ -80,7 +73,7 @@ TEST_CASE("a model holds the weights of its layers and tables in fewer bits, and
         for (auto& [name, x] : wide.named_parameters()) {
             const auto held = model.named_parameters();
             for (const auto& [other, y] : held)
-                if (name == other) x.copy_(y.packed() ? dequantize(*y.packed()) : y.to(float32));
+                if (name == other) x.copy_(y.to(float32));
         }
         const Tensor expected = wide(ids), logits = model(ids);
         const double largest = max(abs(expected)).item();
@@ -104,7 +97,7 @@ TEST_CASE("a model holds the weights of its layers and tables in fewer bits, and
 
 TEST_CASE("beside weights in blocks the rest is trained", "[nn][packed]") {
     lm::GPT model = small_gpt();
-    model.pack(BlockFormat::Q8_0);
+    model.pack(DType::Q8_0);
     const Tensor ids = randint(0, 40, {3, 12});
     optim::AdamW optimizer(model, {.lr = 0.02});
     const auto loss = [&] { return cross_entropy(model(ids.slice(1, 0, 11)), ids.slice(1, 1, 12)); };
@@ -115,15 +108,15 @@ TEST_CASE("beside weights in blocks the rest is trained", "[nn][packed]") {
         optimizer.step();
     }
     CHECK(loss().item() < before - 0.1);
-    CHECK(model.token_embedding.weight.packed() != nullptr);
+    CHECK(is_quantized(model.token_embedding.weight.dtype()));
 }
 
 TEST_CASE("an adapter beside weights in blocks or of half size is checkpointed, recorded, checked and saved",
           "[nn][packed]") {
     const Tensor x = randn({4, 32}).requires_grad_();
-    for (const auto& form : forms) {
+    for (const DType form : forms) {
         Adapted net;
-        hold(net, form);
+        net.to(form);
         const Tensor W = net.base.weight;
         const std::vector<Tensor> expected = grad({sum(net(x) * net(x))}, {x, net.A});
         const auto agrees = [&](const Tensor& y, const std::vector<Tensor>& wanted) {
@@ -140,7 +133,7 @@ TEST_CASE("an adapter beside weights in blocks or of half size is checkpointed, 
         const auto product = [&](const std::vector<Tensor>& in) { return linear(in[0], in[1]) + rest; };
         const auto dx = [&](const Saved& saved, const Tensor& dy) {
             const Tensor& w = saved[1];
-            return Grads{matmul(dy, w.packed() ? dequantize(*w.packed()) : w.to(float32)), {}};
+            return Grads{matmul(dy, w.to(float32)), {}};
         };
         const Tensor y = product({x.detach(), W});
         const std::vector<Tensor> of_base = grad({sum(product({x, W}) * product({x, W}))}, {x});
@@ -188,10 +181,9 @@ TEST_CASE("a layer takes blocks, or half a matrix, in place of its weight", "[nn
     nn::Linear layer(64, 5);
     nn::Embedding table(7, 32);
     const Tensor x = randn({3, 64}), ids = tensor({6, 0});
-    for (const auto& form : forms) {
-        const auto compact = [&](const Tensor& w) {
-            const auto* format = std::get_if<BlockFormat>(&form);
-            return format != nullptr ? Tensor(pack(w, *format)) : w.detach().to(std::get<DType>(form));
+    for (const DType form : forms) {
+        const auto compact = [&](const Tensor& x) {
+            return is_quantized(form) ? pack(x, form) : x.detach().to(form);
         };
         const Tensor w = compact(layer.weight), t = compact(table.weight);
         const nn::Linear small(w, layer.bias);
@@ -208,9 +200,9 @@ TEST_CASE("cross-attention reads rows of a fused projection in blocks", "[nn][pa
     const Tensor x = randn({2, 3, 32}, rng), memory = randn({2, 5, 32}, rng);
     const NoGrad off;
     nn::MultiHeadAttention wide = nn::clone(attention);
-    attention.pack(BlockFormat::Q8_0);
-    wide.W_qkv->weight.copy_(dequantize(*attention.W_qkv->weight.packed()));
-    wide.W_out.weight.copy_(dequantize(*attention.W_out.weight.packed()));
+    attention.pack(DType::Q8_0);
+    wide.W_qkv->weight.copy_(attention.W_qkv->weight.to(float32));
+    wide.W_out.weight.copy_(attention.W_out.weight.to(float32));
     CHECK(difference(attention(x, memory, memory), wide(x, memory, memory)) < 1e-5);
 }
 
@@ -219,7 +211,7 @@ TEST_CASE("a tied matrix that another module reads stays float32", "[nn][packed]
         nn::Linear layer = register_module("layer", nn::Linear(32, 4));
         nn::Parameter same = register_parameter("same", layer.weight);
     } model;
-    model.pack(BlockFormat::Q8_0);
+    model.pack(DType::Q8_0);
     model.to(bfloat16);
     CHECK(compact_names(model).empty());
 }
@@ -230,7 +222,7 @@ TEST_CASE("what cannot be held in fewer bits is refused, and nothing has changed
         nn::Linear b = register_module("b", nn::Linear(40, 64));
         nn::Embedding c = register_module("c", nn::Embedding(3, 33));
     } model;
-    const std::string message = message_of<ValueError>([&] { model.pack(BlockFormat::Q8_0); });
+    const std::string message = message_of<ValueError>([&] { model.pack(DType::Q8_0); });
     INFO(message);
     CHECK(contains(message, "b.weight (64, 40): pack: rows of 40 weights do not divide"));
     CHECK(contains(message, "c.weight (3, 33)"));
@@ -250,7 +242,7 @@ TEST_CASE("what cannot be held in fewer bits is refused, and nothing has changed
     whole.load_state_dict(model.state_dict());  // half widens exactly
     CHECK(same_bits(whole.a.weight, model.a.weight.to(float32)));
     model.to(float32);
-    model.a.pack(BlockFormat::Q4_0);
+    model.a.pack(DType::Q4_0);
     const std::vector<float> before = model.b.weight.to_vector<float>();
     refuses<DTypeError>(
         "load_state_dict: a.weight of this Module is held in blocks of Q4_0, which never change",

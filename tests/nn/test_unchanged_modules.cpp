@@ -163,11 +163,11 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Module::load_state_dict l
     changes(watch(box), [&] { box.load_state_dict(right, false); });
 
     nn::Linear wide(32, 2), packed(32, 2);
-    packed.pack(BlockFormat::Q8_0);
+    packed.pack(DType::Q8_0);
     const nn::NamedTensors blocks{{"bias", ones({2})}, {"weight", packed.weight}};
     refuses<DTypeError>(
-        "load_state_dict: weight of the state is held in blocks of Q8_0; give "
-        "dequantize(*x.packed()) in its place",
+        "load_state_dict: weight of the state is held in blocks of Q8_0; convert "
+        "it with to(float32)",
         watch(wide), [&] { wide.load_state_dict(blocks); });
     refuses<DTypeError>("load_state_dict: weight of this Linear is held in blocks of Q8_0", watch(packed),
                         [&] { packed.load_state_dict(wide.state_dict()); });
@@ -203,10 +203,10 @@ TEST_CASE_METHOD(Unchanged,
     Box odd;  // its second weight cannot become blocks
     odd.register_module("first", nn::Linear(32, 2));
     odd.register_module("second", nn::Linear(3, 2));
-    refuses(watch(odd), [&] { odd.pack(BlockFormat::Q8_0); });
+    refuses(watch(odd), [&] { odd.pack(DType::Q8_0); });
     Box whole;
     whole.register_module("first", nn::Linear(32, 2));
-    changes(watch(whole), [&] { whole.pack(BlockFormat::Q8_0); });
+    changes(watch(whole), [&] { whole.pack(DType::Q8_0); });
 }
 
 TEST_CASE_METHOD(Unchanged,

@@ -8,24 +8,25 @@
 #include "op_table.h"
 #include "refusal.h"
 #include "source.h"
+#include "weft/autograd/raw.h"
 
 using namespace weft;
 using source::random;
 
 namespace {
 
-constexpr BlockFormat formats[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::Q4_1, BlockFormat::Q5_0,
-                                   BlockFormat::Q5_1, BlockFormat::Q4_K, BlockFormat::Q5_K, BlockFormat::Q6_K};
-constexpr BlockFormat written[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::Q4_1};
+constexpr DType formats[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0,
+                             DType::Q5_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
+constexpr DType written[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
 // Where the halves of a block are.
-std::vector<std::int64_t> halves_of(BlockFormat format) {
+std::vector<std::int64_t> halves_of(DType format) {
     switch (format) {
-        case BlockFormat::Q8_0:
-        case BlockFormat::Q4_0:
-        case BlockFormat::Q5_0:
+        case DType::Q8_0:
+        case DType::Q4_0:
+        case DType::Q5_0:
             return {0};
-        case BlockFormat::Q6_K:
+        case DType::Q6_K:
             return {208};
         default:
             return {0, 2};
@@ -33,18 +34,19 @@ std::vector<std::int64_t> halves_of(BlockFormat format) {
 }
 
 // Blocks of random bits, with scales of either sign about 1/100; or any halves at all.
-PackedMatrix random_blocks(BlockFormat format, std::int64_t rows, std::int64_t columns, std::uint64_t seed,
-                           bool any_scale = false) {
+Tensor random_blocks(DType format, std::int64_t rows, std::int64_t columns, std::uint64_t seed,
+                     bool any_scale = false) {
     Rng rng(seed);
-    return PackedMatrix(format, rows, columns, [&](std::span<std::byte> bytes) {
-        for (std::byte& b : bytes) b = static_cast<std::byte>(rng.randint(0, 256));
-        if (any_scale) return;
-        for (std::int64_t at = 0; at < std::ssize(bytes); at += block_bytes(format))
-            for (const std::int64_t half : halves_of(format)) {
-                const Float16 scale(rng.uniform() * 0.02 - 0.01);
-                std::memcpy(&bytes[static_cast<std::size_t>(at + half)], &scale, 2);
-            }
-    });
+    const Tensor w = empty({rows, columns}, format);
+    const std::span<std::byte> bytes(bytes_at(w), byte_count(w));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(rng.randint(0, 256));
+    if (any_scale) return w;
+    for (std::int64_t at = 0; at < std::ssize(bytes); at += blocks_of(format).bytes)
+        for (const std::int64_t half : halves_of(format)) {
+            const Float16 scale(rng.uniform() * 0.02 - 0.01);
+            std::memcpy(&bytes[static_cast<std::size_t>(at + half)], &scale, 2);
+        }
+    return w;
 }
 
 bool same_or_nan(const Tensor& a, const Tensor& b) {
@@ -72,15 +74,15 @@ Gradients gradients(const Tensor& x, const Tensor& bias, const std::function<Ten
 }  // namespace
 
 TEST_CASE("the fast kernels widen blocks to the bits of the plain ones", "[packed]") {
-    for (const BlockFormat format : formats) {
+    for (const DType format : formats) {
         INFO(name(format));
         for (const bool any_scale : {false, true}) {
-            const PackedMatrix w = random_blocks(format, 67, 1024, 3, any_scale);
-            CHECK(std::ssize(w.bytes()) == 67 * 1024 / block_length(format) * block_bytes(format));
+            const Tensor w = random_blocks(format, 67, 1024, 3, any_scale);
+            CHECK(std::ssize(bytes_of(w)) == 67 * 1024 / blocks_of(format).length * blocks_of(format).bytes);
             const Tensor fast = dequantize(w);
             const Plain plain(Plain::primitives);
             CHECK(same_or_nan(fast, dequantize(w)));
-            CHECK(same_or_nan(fast.slice(0, 5, 9), dequantize(w.slice(5, 9))));
+            CHECK(same_or_nan(fast.slice(0, 5, 9), w.slice(0, 5, 9).to(float32)));
         }
     }
     for (const DType half : {bfloat16, float16})
@@ -100,8 +102,7 @@ TEST_CASE("the fast kernels widen blocks to the bits of the plain ones", "[packe
 TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in value and gradient",
           "[packed]") {
     std::vector<std::pair<std::string, Tensor>> weights;
-    for (const BlockFormat format : formats)
-        weights.emplace_back(name(format), Tensor(random_blocks(format, 37, 768, 5)));
+    for (const DType format : formats) weights.emplace_back(name(format), random_blocks(format, 37, 768, 5));
     for (const std::int64_t k : {1, 31, 64, 100, 768})
         for (const DType half : {bfloat16, float16})
             weights.emplace_back(name(half), (random({37, k}, 2, float32) * 0.1).to(half));
@@ -113,7 +114,7 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
                 const Tensor& w = entry.second;
                 INFO(title << " " << w.shape().str() << ", " << rows << (medium ? " rows, medium" : " rows"));
                 const Float32MatmulPrecision precision(medium ? "medium" : "highest");
-                const Tensor wide = w.packed() ? dequantize(*w.packed()) : w.to(float32);
+                const Tensor wide = w.to(float32);
                 const Tensor x = random({rows, w.size(1)}, 7, float32).requires_grad_(),
                              bias = random({37}, 8, float32).requires_grad_(),
                              dy = random({rows, 37}, 9, float32);
@@ -165,7 +166,7 @@ TEST_CASE("linear of a half matrix without columns is its bias", "[packed]") {
 TEST_CASE("one row and many agree, at every number of threads to the bit", "[packed][threads]") {
     const Tensor x = random({64, 1024}, 1, float32);
     std::vector<Tensor> weights{(random({3000, 1024}, 2, float32) * 0.05).to(bfloat16)};
-    for (const BlockFormat format : formats) weights.emplace_back(random_blocks(format, 3000, 1024, 4));
+    for (const DType format : formats) weights.emplace_back(random_blocks(format, 3000, 1024, 4));
     for (std::size_t i = 0; i < 2 * weights.size(); ++i) {
         const Tensor w = weights[i / 2], dy = random({64, 3000}, 3, float32);
         const Float32MatmulPrecision precision(i % 2 == 0 ? "highest" : "medium");
@@ -177,7 +178,7 @@ TEST_CASE("one row and many agree, at every number of threads to the bit", "[pac
         };
         const Threads before(1);
         const std::vector<Tensor> alone = results();
-        const Tensor wide = w.packed() ? dequantize(*w.packed()) : w.to(float32);
+        const Tensor wide = w.to(float32);
         CHECK(relative(alone[0][0], alone[1], x, wide) < 1e-6);
         CHECK(relative(alone[0].slice(0, 0, 4), alone[2], x, wide) < 1e-6);
         for (const int threads : {2, 3, 4}) {
@@ -193,21 +194,21 @@ TEST_CASE("pack rounds within its formats' bounds, and rows of a table are those
     const Tensor blocks = w.reshape({50, 3, 32});
     const Tensor reach = max(abs(blocks), 2, true).values,
                  range = max(blocks, 2, true).values - min(blocks, 2, true).values;
-    const auto within = [&](BlockFormat format, const Tensor& bound) {
+    const auto within = [&](DType format, const Tensor& bound) {
         const Tensor error = abs(dequantize(pack(w, format)).reshape({50, 3, 32}) - blocks);
         INFO(name(format) << " errs by " << max(error / bound).item() << " of its bound");
         CHECK(all(error <= bound));
         CHECK(max(error / bound).item() > 0.9);  // the bound is not loose
     };
     // A scale d is rounded to float16, by d / 2048 at most, which each of the q steps repeats.
-    within(BlockFormat::Q8_0, reach / 127 * (0.5 + 127.0 / 2048));
-    within(BlockFormat::Q4_0, reach / 8 * (1 + 7.0 / 2048));  // on the side that ends at 7
-    within(BlockFormat::Q4_1, range / 15 * (0.5 + 15.0 / 2048) + reach / 2048);
+    within(DType::Q8_0, reach / 127 * (0.5 + 127.0 / 2048));
+    within(DType::Q4_0, reach / 8 * (1 + 7.0 / 2048));  // on the side that ends at 7
+    within(DType::Q4_1, range / 15 * (0.5 + 15.0 / 2048) + reach / 2048);
     const Tensor ids = tensor({3, 49, 3});
-    for (const BlockFormat format : written) {
-        const PackedMatrix packed = pack(w, format);
+    for (const DType format : written) {
+        const Tensor packed = pack(w, format);
         CHECK(same_bits(embedding(packed, ids), embedding(dequantize(packed), ids)));
-        const Tensor same = dequantize(pack(dequantize(packed), BlockFormat::Q8_0));
+        const Tensor same = dequantize(pack(dequantize(packed), DType::Q8_0));
         CHECK(source::difference(same, dequantize(packed)) <= max(reach).item() / 127);
     }
 }
@@ -222,11 +223,11 @@ TEST_CASE("no operation but linear and embedding reads a weight in blocks", "[pa
         for (std::size_t i = 0; i < inputs_of(op).size(); ++i) {
             Inputs inputs = inputs_of(op);
             if (!inputs[i].defined() || !takes_gradient(inputs[i].dtype())) continue;
-            inputs[i] = Tensor(random_blocks(BlockFormat::Q8_0, 2, 32, 1));
+            inputs[i] = random_blocks(DType::Q8_0, 2, 32, 1);
             INFO(op.declaration << " " << op.golden);
             try {
                 for (const Tensor& y : op.function(inputs))
-                    CHECK((reads || !y.defined() || y.packed() != nullptr));
+                    CHECK((reads || !y.defined() || is_quantized(y.dtype())));
             } catch (const Error&) {  // by its type, or its shape
                 ++refused;
             }
@@ -236,38 +237,63 @@ TEST_CASE("no operation but linear and embedding reads a weight in blocks", "[pa
 }
 
 TEST_CASE("what a weight in fewer bits does not do is refused", "[packed][fault]") {
-    const PackedMatrix w = random_blocks(BlockFormat::Q4_0, 4, 64, 1);
-    const Tensor blocks(w), x = ones({2, 64});
-    CHECK(blocks.shape() == Shape{4, 64});
-    CHECK(blocks.dtype() == float32);
-    CHECK(blocks.repr() == "tensor(blocks of Q4_0, shape=(4, 64), dtype=float32)");
-    CHECK(blocks.clone().packed()->bytes().data() == w.bytes().data());
+    const Tensor w = random_blocks(DType::Q4_0, 4, 64, 1), x = ones({2, 64});
+    CHECK(w.repr() == "tensor(blocks of Q4_0, shape=(4, 64), dtype=Q4_0)");
+    CHECK(bytes_at(w.clone()) == bytes_at(w));
     const NoGrad off;
     refuses<DTypeError>("requires_grad_: a weight in blocks of Q4_0 takes no gradient; train an adapter",
                         [&] { Tensor(w).requires_grad_(); });
-    refuses<DTypeError>("held in blocks of Q4_0, which only linear and embedding read",
-                        [&] { Tensor(w).fill_(0); });
-    refuses<DTypeError>("held in blocks of Q4_0", [&] { Tensor(w).copy_(ones({4, 64})); });
-    refuses<DTypeError>("held in blocks of Q4_0", [&] { ones({4, 64}).add_(blocks); });
-    refuses<DTypeError>("held in blocks of Q4_0", [&] { (void)blocks.to_vector<float>(); });
+    const std::vector<std::function<void()>> reads = {[&] { Tensor(w).fill_(0); },
+                                                      [&] { Tensor(w).copy_(w.clone()); },
+                                                      [&] {
+                                                          (void)cat(std::vector{w, w}, 0);
+                                                      },
+                                                      [&] { (void)isfinite(w); },
+                                                      [&] { (void)-w; },
+                                                      [&] { (void)w.at(0, 0); },
+                                                      [&] { (void)ones_like(w); }};
+    for (const auto& read : reads)
+        refuses<DTypeError>("blocks of Q4_0, which only linear and embedding read; convert it with to(float32)",
+                            read);
+    refuses<DTypeError>("copy_: a tensor of Q4_0 does not take float32", [&] {
+        Tensor(w).copy_(ones({4, 64}));
+    });
+    refuses<DTypeError>("add_: a tensor of float32 does not take Q4_0", [&] { ones({4, 64}).add_(w); });
+    refuses<DTypeError>("add: float32 and Q4_0 do not mix; convert the Q4_0 one", [&] { ones({4, 64}) + w; });
+    refuses<DTypeError>("matmul: float32 and Q4_0 do not mix", [&] { matmul(x, w.T()); });
+    const Tensor cuts[] = {w.slice(1, 0, 48),   w.slice(1, 16, 48),  w.slice(0, 1, 2).slice(1, 16, 48), w.T(),
+                           w.slice(0, 0, 4, 2), w.reshape({16, 16}), w[0].slice(0, 16, 48).unsqueeze(0)};
+    for (const Tensor& cut : cuts) {
+        const char* const message = "of blocks of Q4_0, which does not have whole rows";
+        refuses<DTypeError>(message, [&] { linear(ones({2, cut.size(1)}), cut); });
+        refuses<DTypeError>(message, [&] { embedding(cut, tensor({0})); });
+        refuses<DTypeError>(message, [&] { (void)cut.to(float32); });
+    }
+    refuses<DTypeError>("data: the tensor is Q4_0, not float32", [&] { (void)w.to_vector<float>(); });
+    refuses<DTypeError>("whole rows", [&] { (void)w[0][3].to(float32); });
+    CHECK(same_bits(w[2].to(float32), w.to(float32)[2]));
+    CHECK(same_bits(w.reshape({2, 2, 64}).to(float64), w.to(float64).reshape({2, 2, 64})));
+    CHECK(same_bits(linear(x, w.slice(0, 1, 3)), linear(x, w).slice(1, 1, 3)));
     refuses<DTypeError>("linear: a weight in half or in blocks is computed in float32, and x is float64",
                         [&] { linear(x.to(float64), w); });
     refuses<DTypeError>("linear: a weight in half or in blocks is computed in float32, and x is float64", [&] {
         linear(x.to(float64), ones({4, 64}).to(bfloat16));
     });
+    refuses<DTypeError>("to: Q8_0 is made by pack(x, DType::Q8_0)", [&] { (void)x.to(DType::Q8_0); });
     refuses<DTypeError>("pack: takes a floating type, not int64", [] {
-        pack(zeros({2, 32}, int64), BlockFormat::Q8_0);
+        pack(zeros({2, 32}, int64), DType::Q8_0);
     });
-    refuses<DTypeError>("set_data: a tensor that requires a gradient cannot become blocks of Q4_0", [&] {
-        ones({4, 64}).requires_grad_().set_data(blocks);
+    refuses<DTypeError>("set_data: a tensor that requires a gradient cannot become Q4_0", [&] {
+        ones({4, 64}).requires_grad_().set_data(w);
     });
     refuses<ShapeError>("pack: rows of 48 weights do not divide into blocks of 32, which Q8_0 has", [] {
-        pack(ones({3, 48}), BlockFormat::Q8_0);
+        pack(ones({3, 48}), DType::Q8_0);
     });
-    refuses<ShapeError>("PackedMatrix: rows of 48 weights do not divide into blocks of 32, which Q8_0 has",
-                        [] { PackedMatrix(BlockFormat::Q8_0, 2, 48, [](auto) {}); });
+    refuses<ShapeError>("empty: rows of 48 weights do not divide into blocks of 32, which Q8_0 has", [] {
+        (void)empty({2, 48}, DType::Q8_0);
+    });
     refuses<ShapeError>("pack: a weight of shape (64,); it must be a matrix",
-                        [] { pack(ones({64}), BlockFormat::Q8_0); });
+                        [] { pack(ones({64}), DType::Q8_0); });
     refuses<ShapeError>("linear: x (2, 32), weight (4, 64)", [&] { linear(ones({2, 32}), w); });
     refuses<ShapeError>("bias (3,): the bias must be (4,)", [&] { linear(x, w, ones({3})); });
     Tensor bad = ones({2, 64});
@@ -275,17 +301,15 @@ TEST_CASE("what a weight in fewer bits does not do is refused", "[packed][fault]
     Tensor large = ones({2, 64});
     large[0][63].fill_(1e8);
     refuses<ValueError>("pack: Q4_K is read from files and not written; use Q8_0, Q4_0 or Q4_1", [] {
-        pack(ones({2, 256}), BlockFormat::Q4_K);
+        pack(ones({2, 256}), DType::Q4_K);
     });
     refuses<ValueError>(
         "pack: the 32 weights from (1, 32) on have a NaN, an infinity or a scale that float16 does not hold",
-        [&] { pack(bad, BlockFormat::Q8_0); });
-    refuses<ValueError>("pack: the 32 weights from (0, 32) on", [&] { pack(large, BlockFormat::Q4_1); });
-    refuses<ValueError>("negative size", [] { PackedMatrix(BlockFormat::Q8_0, -1, 32, [](auto) {}); });
+        [&] { pack(bad, DType::Q8_0); });
+    refuses<ValueError>("pack: the 32 weights from (0, 32) on", [&] { pack(large, DType::Q4_1); });
     refuses<IndexError>("embedding: token id 4 at position (1,) is outside the vocabulary of 4", [&] {
         embedding(w, tensor({0, 4}));
     });
-    refuses<IndexError>("PackedMatrix: rows 2 … 5 of 4", [&] { (void)w.slice(2, 5); });
 }
 
 TEST_CASE("a weight of half size that changes before backward is noticed", "[packed][fault]") {

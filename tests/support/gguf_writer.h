@@ -11,8 +11,6 @@
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"
 #include "weft/ops.h"
-#include "weft/ops/packed.h"
-#include "weft/tensor/packed_matrix.h"
 
 class GgufWriter {
 public:
@@ -64,14 +62,11 @@ public:
         values += bytes;
     }
     void add(const std::string& name, const weft::Tensor& x) {
-        static constexpr std::uint32_t packed[] = {8, 2, 3, 6, 7, 12, 13, 14};  // in the order of BlockFormat
+        static constexpr std::uint32_t blocks[] = {8, 2, 3, 6, 7, 12, 13, 14};  // in the order of DType
         const std::vector<std::uint64_t> sizes(std::make_reverse_iterator(x.shape().end()),
                                                std::make_reverse_iterator(x.shape().begin()));
-        if (const weft::PackedMatrix* w = x.packed())
-            add(name, sizes, packed[static_cast<std::size_t>(w->format())],
-                {reinterpret_cast<const char*>(w->bytes().data()), w->bytes().size()});
-        else
-            add(name, sizes, type_of(x.dtype()), std::string(weft::raw_values(x)));
+        const int block = static_cast<int>(x.dtype()) - static_cast<int>(weft::DType::Q8_0);
+        add(name, sizes, block < 0 ? type_of(x.dtype()) : blocks[block], std::string(weft::raw_values(x)));
     }
 
     std::string bytes() const {
@@ -129,6 +124,6 @@ inline GgufWriter small_gguf() {
     GgufWriter file;
     file.add("general.architecture", "llama");
     file.add("x", weft::tensor({{1.0, 2, 3}, {4, 5, 6}}));
-    file.add("w", weft::Tensor(weft::pack(weft::ones({2, 64}), weft::BlockFormat::Q4_0)));
+    file.add("w", weft::Tensor(weft::pack(weft::ones({2, 64}), weft::DType::Q4_0)));
     return file;
 }

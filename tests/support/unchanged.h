@@ -11,6 +11,7 @@
 
 #include "environment.h"
 #include "refusal.h"
+#include "weft/autograd/raw.h"
 #include "weft/weft.h"
 
 namespace unchanged {
@@ -26,13 +27,7 @@ inline std::string state(const Rng& rng) {
 }
 inline std::string values(const Tensor& x) {
     const NoGrad off;
-    if (x.packed() != nullptr) return x.str();
-    const Tensor dense = x.detach().contiguous();
-    const auto* bytes = visit(x.dtype(), [&]<class S, class C>(Element<S, C>) {
-        return reinterpret_cast<const char*>(dense.data<S>());
-    });
-    return x.shape().str() + name(x.dtype()) +
-           std::string(bytes, static_cast<std::size_t>(x.numel()) * itemsize(x.dtype()));
+    return x.shape().str() + name(x.dtype()) + std::string(raw_values(x.detach().contiguous()));
 }
 inline std::string state(const Tensor& x) {
     if (!x.defined()) return "undefined\n";

@@ -45,9 +45,7 @@ std::set<std::string> functions_of(std::string text) {
     std::set<std::string> found;
     const std::regex declaration(R"(([\w:<>]+)\s+(operator\s*[^\s(]+|\w+)\(([^()]*)\)\s*;)");
     for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at)
-        if (const std::string types = types_of((*at)[3]);
-            types.find("PackedMatrix") == std::string::npos && types.find("BlockFormat") == std::string::npos)
-            found.insert((*at)[2].str() + "(" + types + ")");
+        found.insert((*at)[2].str() + "(" + types_of((*at)[3]) + ")");
     return found;
 }
 
@@ -79,7 +77,9 @@ int main(int argc, char** argv) try {
     if (argc < 3) throw std::runtime_error("usage: op_table_check ops/*.h tensor.h");
     std::set<std::string> declared;
     for (int i = 1; i < argc - 1; ++i)
-        if (const std::string path = argv[i]; !path.ends_with("/heads.h") && !path.ends_with("/mask.h"))
+        if (const std::string path = argv[i];
+            std::ranges::none_of(std::vector{"/heads.h", "/mask.h", "/packed.h"},
+                                 [&](const char* name) { return path.ends_with(name); }))
             declared.merge(functions_of(read_without_comments(argv[i])));
     std::erase_if(declared, [](const std::string& name) { return of_numbers(name); });
     declared.merge(members_of(read_without_comments(argv[argc - 1]), declared));

@@ -114,17 +114,13 @@ const std::vector<std::string>& weight_formats() {
 }
 
 void store_weights(nn::Module& module, const std::string& format) {
-    for (const DType half : {bfloat16, float16})
-        if (format == name(half)) module.to(half);
-    for (const BlockFormat blocks : {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::Q4_1})
-        if (format == name(blocks)) module.pack(blocks);
+    for (const DType type : {bfloat16, float16, DType::Q8_0, DType::Q4_0, DType::Q4_1})
+        if (format == name(type)) module.to(type);
 }
 
 std::int64_t weight_bytes(const nn::Module& module) {
     std::int64_t bytes = 0;
-    for (const Tensor& p : module.parameters())
-        bytes += p.packed() != nullptr ? std::ssize(p.packed()->bytes())
-                                       : p.numel() * static_cast<std::int64_t>(itemsize(p.dtype()));
+    for (const Tensor& p : module.parameters()) bytes += bytes_of(p.dtype(), p.numel());
     return bytes;
 }
 

@@ -69,7 +69,10 @@ class Tensor:
             return read(self.impl + PLACES[name], form)[0]
 
         shape, strides = (sizes_at(self.impl + PLACES[name]) for name in ("shape", "strides"))
-        name, form = DTYPES[at("dtype", "B")]
+        kind = at("dtype", "B")
+        if kind >= len(DTYPES):
+            return as_tuple(shape) + " in blocks"
+        name, form = DTYPES[kind]
         text = as_tuple(shape) + " " + name + (" requires_grad" if at("node", "P") else "")
         count = 1
         for size in shape:

@@ -20,10 +20,9 @@
 
 namespace weft {
 
-struct Array;        // storage, shape and strides of the values   (src/tensor/array.h)
-struct TensorImpl;   // an Array and its node in the graph         (src/autograd/node.h)
-struct Node;         // a node of the graph                        (src/autograd/node.h)
-class PackedMatrix;  // a weight in blocks                        (include/weft/tensor/packed_matrix.h)
+struct Array;       // storage, shape and strides of the values   (src/tensor/array.h)
+struct TensorImpl;  // an Array and its node in the graph         (src/autograd/node.h)
+struct Node;        // a node of the graph                        (src/autograd/node.h)
 struct ValuesIndices;
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
@@ -39,9 +38,6 @@ public:
     // A copy is the same tensor.
     Tensor(const Tensor&) = default;
     Tensor(Tensor&&) noexcept = default;
-    // A weight that is held in blocks: a float32 matrix that `linear` and `embedding` read, and every other
-    // operation refuses with a DTypeError. It takes no gradient. See `pack`.
-    explicit Tensor(const PackedMatrix& blocks);
     // Makes this handle refer to the other tensor.
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & noexcept = default;
@@ -64,9 +60,8 @@ public:
     const Strides& strides() const;                         // in elements
     bool is_contiguous() const;                             // row-major without gaps
     bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
-    const PackedMatrix* packed() const;  // the blocks that hold the values; null for most tensors
-    std::uint64_t version() const;       // version of the storage; in-place changes increment it
-    std::string str() const;             // the values, printed as by NumPy's str()
+    std::uint64_t version() const;                          // of the storage; in-place changes increment it
+    std::string str() const;                                // the values, printed as by NumPy's str()
     // str() with what it leaves out: "tensor([1 2], shape=(2,), dtype=float32, requires_grad=true)".
     std::string repr() const;
 

@@ -70,8 +70,8 @@ struct Gguf {
 
 // Reads a GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md) of version 2 or 3. Shapes are
 // row-major, as PyTorch has them: the reverse of the file's dimensions. F32, F16, BF16, F64 and I64 become
-// tensors of these types. Matrices of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K stay as stored: such a
-// tensor holds a PackedMatrix, which linear and embedding read.
+// tensors of these types. Matrices of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K stay as stored, in
+// blocks, which linear and embedding read.
 //
 //     const io::Gguf file = io::load_gguf(path);
 //     const std::string architecture = file.metadata.text("general.architecture");  // "llama"

@@ -225,7 +225,6 @@ nn::NamedTensors decoder_state(const nn::NamedTensors& state);
 // That of Decoder(config) after to() or pack(), and of its caches.
 //
 //     const lm::GPTMemory memory = lm::decoder_memory({.d_model = 64}, bfloat16);
-GPTMemory decoder_memory(const DecoderConfig& config, std::variant<DType, BlockFormat> weights = float32,
-                         std::optional<DType> cache = {});
+GPTMemory decoder_memory(const DecoderConfig& config, DType weights = float32, std::optional<DType> cache = {});
 
 }  // namespace weft::lm

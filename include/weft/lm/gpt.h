@@ -89,8 +89,7 @@ struct GPTMemory {
     std::int64_t weights, cache;  // of the parameters, and of a cache of block_size tokens
 };
 // That of GPT(config) after to() or pack(), and of make_caches(cache). Allocates nothing.
-GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights = float32,
-                    std::optional<DType> cache = {});
+GPTMemory memory_of(const GPTConfig& config, DType weights = float32, std::optional<DType> cache = {});
 
 // Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
 // of unknown origin cost no memory before names, shapes and types (float32) are checked.

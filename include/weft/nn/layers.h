@@ -109,7 +109,7 @@ struct Linear : Module {
     // Uses a weight (out, in), tied if it is a parameter elsewhere, and a bias (out,) or none. The weight may
     // be half or in blocks (weft/ops/packed.h): then only the bias is trained. ShapeError at other ranks.
     //
-    //     const nn::Linear small(Tensor(pack(layer.weight, BlockFormat::Q8_0)), layer.bias);
+    //     const nn::Linear small(pack(layer.weight, DType::Q8_0), layer.bias);
     explicit Linear(Tensor weight, Tensor bias = {});
     // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const {

@@ -151,7 +151,7 @@ public:
     // refuses is refused for all of them at once, with their names, and nothing has changed.
     //
     //     lm::GPT model({.d_model = 64}, rng);
-    //     model.pack(BlockFormat::Q8_0);  // model.head.weight.packed() != nullptr
+    //     model.pack(DType::Q8_0);  // model.head.weight.dtype() == DType::Q8_0
     void pack(BlockFormat format);
     void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once

@@ -27,7 +27,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& index, const Tens
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value);
 // table (V, C), ids (…) int64 → (…, C): the rows of the table. Ids do not wrap: IndexError, with its
-// position, for an id < 0 or ≥ V.
+// position, for an id < 0 or ≥ V. Of a table that stores (bfloat16, float16, blocks) they are float32.
 Tensor embedding(const Tensor& table, const Tensor& ids);
 // ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for
 // an id outside 0 … num_classes − 1.

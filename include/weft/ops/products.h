@@ -16,6 +16,11 @@ namespace weft {
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // x Wᵀ + b: x (…, in), weight (out, in), bias (out,) or undefined → (…, out). ShapeError if they do not fit.
+// A weight may store, as bfloat16, float16 or blocks, beside x of float32 (DTypeError): it is widened, exactly,
+// and takes no gradient. One row of x, or four, meet it in registers; more share tiles of widened weights,
+// whose sums are added in another order.
+//
+//     const Tensor y = linear(x, pack(w, DType::Q4_1));  // (T, k) → (T, n)
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor outer(const Tensor& a, const Tensor& b);  // (m,), (n,) → (m, n): a_i · b_j
 Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i · b_i

@@ -14,20 +14,19 @@ namespace {
 std::vector<float> row(const CompactMatrix& w, std::int64_t i) {
     std::vector<float> out(static_cast<std::size_t>(w.k));
     const std::byte* from = w.data + i * w.row_bytes;
-    if (const DType* type = std::get_if<DType>(&w.format)) {
+    if (!is_quantized(w.dtype)) {
         for (float& value : out) {
             std::uint16_t bits;
             std::memcpy(&bits, from, 2);
             from += 2;
-            value = *type == float16 ? half::from_float16(bits) : half::from_bfloat16(bits);
+            value = w.dtype == float16 ? half::from_float16(bits) : half::from_bfloat16(bits);
         }
         return out;
     }
-    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(
-        std::get<BlockFormat>(w.format), [&]<class Format>(Format) {
-            for (std::int64_t p = 0; p < w.k; p += Format::length, from += Format::bytes)
-                Format::widen(from, out.data() + p);
-        });
+    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(w.dtype, [&]<class Format>(Format) {
+        for (std::int64_t p = 0; p < w.k; p += Format::length, from += Format::bytes)
+            Format::widen(from, out.data() + p);
+    });
     return out;
 }
 
@@ -43,32 +42,27 @@ void widen_rows(const Array& out, const CompactMatrix& w, const Array& indices) 
 
 constinit decltype(kernels::widen_rows) widen_rows{reference::widen_rows, installed.widen_rows};
 
-CompactMatrix compact(const Array& half) {
-    const auto* const first = static_cast<const std::byte*>(half.storage->begin()) + 2 * half.offset;
-    return {half.dtype, first, half.shape[0], half.shape[1], 2 * half.shape[1]};
-}
-
-CompactMatrix compact(const PackedMatrix& w) {
-    return {w.format(), w.bytes().data(), w.rows(), w.columns(), w.row_bytes()};
+CompactMatrix compact(const Array& w) {
+    return {w.dtype, bytes_at(w), w.shape[0], w.shape[1], bytes_of(w.dtype, w.shape[1])};
 }
 
 namespace {
 
 // f(format) for one that is written.
 template <class Function>
-void visit_written(BlockFormat format, const Function& f) {
+void visit_written(DType format, const Function& f) {
     visit_block<reference::Q8_0, reference::Q4_0, reference::Q4_1>(format, f);
 }
 
 }  // namespace
 
-bool is_written(BlockFormat format) {
+bool is_written(DType format) {
     bool written = false;
     visit_written(format, [&](auto) { written = true; });
     return written;
 }
 
-std::int64_t first_unpackable(const Array& w, BlockFormat format) {
+std::int64_t first_unpackable(const Array& w, DType format) {
     const Array x = contiguous(w);
     std::int64_t found = -1;
     visit_written(format, [&]<class Format>(Format) {
@@ -78,15 +72,14 @@ std::int64_t first_unpackable(const Array& w, BlockFormat format) {
     return found;
 }
 
-PackedMatrix pack(const Array& w, BlockFormat format) {
-    const Array x = contiguous(w);
-    return PackedMatrix(format, w.shape[0], w.shape[1], [&](std::span<std::byte> bytes) {
-        visit_written(format, [&]<class Format>(Format) {
-            parallel_for(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
-                Format::pack(x.data<float>() + block * Format::length, bytes.data() + block * Format::bytes);
-            });
+Array pack(const Array& w, DType format) {
+    const Array x = contiguous(w), y = make_array(w.shape, format, "pack");
+    visit_written(format, [&]<class Format>(Format) {
+        parallel_for(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
+            Format::pack(x.data<float>() + block * Format::length, y.storage->begin() + block * Format::bytes);
         });
     });
+    return y;
 }
 
 }  // namespace weft::kernels
