@@ -64,6 +64,9 @@ TEST_CASE_METHOD(Unchanged,
     names(*this, [](const auto& path, const auto& t) { io::save_safetensors(path, t); },
           {{"x", "\"x\" is taken"}, {"__metadata__", "is taken"}, {"\xff", "not UTF-8"}});
     const Scratch scratch;
+    refuses<DTypeError>("x is in blocks of Q8_0, which such a file does not hold", watch(scratch), [&] {
+        io::save_safetensors(scratch / "a", {{"x", pack(ones({2, 32}), DType::Q8_0)}});
+    });
     refuses<ValueError>("not UTF-8", watch(scratch), [&] {
         io::save_safetensors(scratch / "a", {{"x", zeros({1})}}, {{"k", "\xff"}});
     });
