@@ -156,7 +156,7 @@ def members_of(scope, kind, body, known, space, there=()):
 
 def modules(text, known, space="nn::"):
     """The lines that declare the modules of headers, each by its constructors that draw from default_rng() and its calls without a cache; a template by its aliases."""
-    for name, body in re.findall(r"struct (\w+) : (?:nn::)?Module \{((?:(?!struct \w+ : ).)*)", text):
+    for name, body in re.findall(r"struct (\w+) : (?:nn::)?Module \{((?:(?!(?:struct|class) \w+ : ).)*)", text):
         constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", body)]
         constructors = [p for p in constructors if p and not any("Rng" in kind and default is None for kind, _, default in p) and not re.search("All|string|Attention", p[0][0])]
         calls = [(result, call, list(split(p))) for result, call, p in re.findall(r"(Tensor|AttentionResult) (operator\(\)|with_weights)\(([^()]*)\) const", body) if "Cache" not in p]
