@@ -23,7 +23,7 @@ OF_ONE = {"operator()": {"extra_mask": "mask"}, "with_weights": {"extra_mask": "
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in module.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "zero_grad", "str", "rank", "at", "begin", "end", "impl", "version", "set_data",
-             "print", "repr", "path", "kind", "hook", "hooked", "pack"}
+             "print", "repr", "path", "kind", "hook", "hooked"}
 # Types that Python does not have; classes and where they are; Python's names of methods.
 UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options|RotaryTable)\b"
 CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", "FlowReport": "check", "AttentionReport": "check"}

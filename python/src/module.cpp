@@ -87,9 +87,6 @@ void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
         });
 }
 
-constexpr DType blocks[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0,
-                            DType::Q5_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
-
 // The base of modules, which keeps what is assigned to attributes.
 void bind_module(const py::object& nn) {
     py::class_<nn::Module> type(nn, "Module", py::dynamic_attr());
@@ -99,12 +96,6 @@ void bind_module(const py::object& nn) {
         auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
         return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<nn::Module&>(), name)
                                                                      : "";
-    });
-    def(type, "pack(self, format)", [](nn::Module& module, const std::string& format) {
-        const auto* const found = std::ranges::find(blocks, format, [](DType type) { return name(type); });
-        if (found == std::end(blocks))
-            throw ValueError("format is '", format, "'; use 'Q8_0', 'Q4_0' or 'Q4_1'");
-        module.pack(*found);
     });
     def(type, "_set_parameter(self, name, value)", A::set_parameter);
     def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
@@ -146,9 +137,8 @@ PYBIND11_MODULE(_weft, m) {
     error<IndexError>(m, "IndexError", PyExc_IndexError), error<ValueError>(m, "ValueError", PyExc_ValueError);
     error<GraphError>(m, "GraphError", PyExc_RuntimeError), error<IoError>(m, "IoError", PyExc_OSError);
     py::enum_<DType> dtype(m, "dtype");
-    for (DType type : {float32, float64, int64, boolean, bfloat16, float16})
-        dtype.value(name(type), type), m.attr(name(type)) = type;
-    for (DType type : blocks) dtype.value(name(type), type), m.attr(name(type)) = type;
+    for (int i = 0; i <= int(DType::Q6_K); ++i)
+        dtype.value(name(DType(i)), DType(i)), m.attr(name(DType(i))) = DType(i);
     py::class_<Rng> generator(m, "Generator");
     generator.def(py::init<std::uint64_t>(), Signature("Generator(seed=0)"));
     def(generator, "manual_seed(self, seed)",

@@ -167,7 +167,7 @@ class Pretrained(Refusals):
         for read in [np.asarray, memoryview, weft.Tensor.tolist]:
             self.refused((BufferError, weft.DTypeError), ["blocks of Q8_0"], read, wide.weight)
         self.refused(weft.DTypeError, ["Q8_0", "to(float32)"], lambda: wide.weight + 1)
-        self.refused(weft.Error, ["blocks of"], model.pack, "Q8_0")  # which has rows of 16
+        self.refused(weft.Error, ["blocks of"], model.pack, weft.Q8_0)  # which has rows of 16
         whole = wide.to(weft.float32).requires_grad_()
         whole(weft.ones(1, 32)).sum().backward()
         same(whole.weight.grad, np.ones((2, 32)), "a gradient")

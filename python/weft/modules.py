@@ -58,6 +58,7 @@ class Methods:
     register_forward_hook, register_forward_pre_hook = [
         lambda self, hook, when=when: self._hook(when, hook) for when in ("_after", "_before")]
     parameters = lambda self: iter(parameters(self))
+    pack = lambda self, format, pack=Module.pack: pack(self, getattr(w, str(format), format))
     add_module = register_parameter = lambda self, name, value: setattr(self, name, value)
     float, double = lambda self: self.to(w.float32), lambda self: self.to(w.float64)
     cpu, extra_repr = lambda self: self, lambda self: ", ".join(f"{key}={x}" for key, x in self._made.items() if key)
