@@ -35,7 +35,7 @@ WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
 FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "invert": "logical_not"}
-# Functions that are no methods; there are more below a line of ops/functions.h.
+# Functions that are no methods; there are more below a line of core/functions.h.
 FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
              "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
 DEFAULTS = {"nullptr": "None", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
@@ -177,13 +177,14 @@ METHOD = r"(?<=[;{}:] )(?!return |explicit |else )(static |)((?:const )?[\w:]+(?
 def main(include, out):
     folder = pathlib.Path(include) / "weft"
     optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
-    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask", "packed")]))
+    families = sorted(re.findall(r'"weft/(\w+)/(\w+)\.h"', (folder / "ops.h").read_text()), key=lambda place: place[1])
+    ops = " ".join(code_of(folder / room / f"{name}.h") for room, name in families if name not in ("heads", "mask"))
     layers = " ".join(code_of(path) for path in sorted((folder / "nn").glob("*.h")))
     gpt = code_of(folder / "lm/gpt.h")
-    shown = " ".join(map(code_of, [*sorted((folder / "check").glob("*.h")), *[folder / f"{name}.h" for name in ("viz/figure", "viz/pictures", "report/report", "ops/mask")]]))
+    shown = " ".join(map(code_of, [*sorted((folder / "check").glob("*.h")), *[folder / f"{name}.h" for name in ("viz/figure", "viz/pictures", "report/report", "core/mask")]]))
     known = {name: members for text in [ops, optim, gpt, layers, shown] for name, members in structures(text).items()}
     known |= {alias: known[options] for alias, options in re.findall(r"using (\w+Options) = (\w+);", layers)}
-    activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split("// Activations, which Python has in")[1], re.MULTILINE)
+    activations = re.findall(r"^Tensor (\w+)\(", (folder / "core/functions.h").read_text().split("// Activations, which Python has in")[1], re.MULTILINE)
     lines, methods, words = [], set(), ""
     for name, scope in CLASSES.items():
         body = re.search(rf"(?:class|struct)(?: \[\[nodiscard\]\])? {name} \{{(.*?)(?: private:|\}};)", shown)[1]
@@ -201,7 +202,7 @@ def main(include, out):
             methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
         lines += operator(symbol, list(split(parameters)))
-    members = re.search(r"class \[\[nodiscard\]\] (Tensor \{.*?)explicit Tensor\(std::", code_of(folder / "autograd/tensor.h"))[1]
+    members = re.search(r"class \[\[nodiscard\]\] (Tensor \{.*?)explicit Tensor\(std::", code_of(folder / "core/tensor.h"))[1]
     for symbol, kind in re.findall(r"Tensor& operator([^=(])=\((const Tensor&|double) ", members):
         lines.append(f'    def(t, "__i{OPERATORS[symbol]}__(self, other)", [](py::object self, {kind} other) {{ return self.cast<Tensor&>() {symbol}= other, self; }});\n')
     lines += members_of("t", "Tensor", members, known, "weft::", methods)

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 code() { cat "$@" | grep -cvE '^\s*(//|$)'; }
 sources() { git ls-files "$@" | grep -E '\.(h|cpp)$'; }
 all=0
-for room in base tensor kernels autograd ops fast nn optim check dist io text lm viz report training; do
+for room in base core ops packed fast derive watch nn optim check dist io text lm viz report training; do
     lines=$(code $(sources "src/$room" "include/weft/$room"))
     all=$((all + lines))
     printf '%-10s%6d\n' "$room" "$lines"

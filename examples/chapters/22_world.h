@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 using Values = std::vector<double>;
 

@@ -14,7 +14,7 @@
 #include <xtensor/xeval.hpp>
 #endif
 
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
 
 namespace weft {
 

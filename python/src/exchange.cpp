@@ -2,8 +2,8 @@
 #include <dlpack/dlpack.h>
 
 #include "bind.h"
+#include "core/array.h"
 #include "nn/registry.h"
-#include "tensor/array.h"
 
 namespace {
 

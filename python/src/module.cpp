@@ -2,8 +2,8 @@
 #include <any>
 
 #include "bind.h"
+#include "core/array.h"
 #include "nn/attributes.h"
-#include "tensor/array.h"
 
 namespace {
 

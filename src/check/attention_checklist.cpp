@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "traced_run.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/kernels/plain.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/plain.h"
+#include "weft/watch/trace.h"
 
 namespace weft::check {
 

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "traced_run.h"
-#include "weft/autograd/grad.h"
-#include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad.h"
+#include "weft/core/grad_mode.h"
 #include "weft/ops/random.h"
 
 namespace weft::check {

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "weft/autograd/grad.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/lent.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/numbers.h"
 #include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/lent.h"
+#include "weft/core/raw.h"
 #include "weft/ops/random.h"
 
 namespace weft::check {

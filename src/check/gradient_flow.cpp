@@ -7,10 +7,10 @@
 #include <set>
 
 #include "nn/registry.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/check/gradient_flow.h"
+#include "weft/watch/trace.h"
 
 namespace weft::check {
 

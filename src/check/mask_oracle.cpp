@@ -5,10 +5,10 @@
 #include <cmath>
 #include <iostream>
 
-#include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
 
 namespace weft::check {
 

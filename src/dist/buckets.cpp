@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "weft/autograd/raw.h"
-#include "weft/kernels/threads.h"
+#include "weft/core/raw.h"
+#include "weft/core/threads.h"
+#include "weft/core/visit.h"
 #include "weft/ops.h"
-#include "weft/tensor/visit.h"
 
 namespace weft::dist {
 

@@ -5,9 +5,9 @@
 
 #include "dist/buckets.h"
 #include "dist/probe.h"
-#include "weft/autograd/grad.h"
-#include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
+#include "weft/core/grad.h"
+#include "weft/core/grad_mode.h"
 #include "weft/ops.h"
 
 namespace weft::dist {

@@ -11,11 +11,11 @@
 #include "dist/probe.h"
 #include "dist/transport.h"
 #include "dist/tree.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/raw.h"
-#include "weft/base/error.h"
 #include "weft/base/utf8.h"
-#include "weft/kernels/threads.h"
+#include "weft/core/error.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/raw.h"
+#include "weft/core/threads.h"
 #include "weft/ops.h"
 
 namespace weft::dist {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "dist/transport.h"
-#include "weft/autograd/grad.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/numbers.h"
+#include "weft/core/grad.h"
+#include "weft/core/raw.h"
 #include "weft/nn/layers.h"
 #include "weft/nn/transformer.h"
 #include "weft/ops.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::dist {
 

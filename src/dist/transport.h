@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 namespace weft::dist {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "dist/transport.h"
-#include "weft/base/error.h"
 #include "weft/base/read_number.h"
+#include "weft/core/error.h"
 
 namespace weft::dist {
 

@@ -2,11 +2,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/common.h"
+#include "core/slots.h"
 #include "fast/attention_head.h"
 #include "fast/dropout.h"
 #include "fast/masked_gemm.h"
-#include "ops/common.h"
-#include "ops/slots.h"
 
 namespace weft::kernels::fast {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <memory>
 
+#include "core/kernels.h"
 #include "fast/gemm.h"
 #include "fast/simd.h"
 #include "fast/sizes.h"
-#include "kernels/interface.h"
 
 namespace weft::kernels::fast {
 

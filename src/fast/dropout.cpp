@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/philox.h"
 #include "fast/dropout.h"
 #include "fast/sizes.h"
-#include "tensor/philox.h"
-#include "weft/tensor/random.h"
+#include "weft/core/random.h"
 
 namespace weft::kernels::fast {
 

@@ -1,11 +1,11 @@
 // Whether elements are kept, many at a time.
 #pragma once
 
-#include "kernels/interface.h"
+#include "core/kernels.h"
 
 namespace weft::kernels::fast {
 
-// factors_i = 1 / (1 − p) if element e + i is kept, else 0 (fill_dropout of kernels/interface.h).
+// factors_i = 1 / (1 − p) if element e + i is kept, else 0 (fill_dropout of core/kernels.h).
 template <class T>
 void dropout_factors(const Dropout& dropout, std::int64_t e, std::int64_t n, T* factors);
 

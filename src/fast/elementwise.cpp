@@ -1,8 +1,8 @@
 #include <limits>
 #include <numbers>
 
+#include "core/formula.h"
 #include "fast/simd.h"
-#include "kernels/formula.h"
 
 namespace weft::kernels::fast {
 namespace {

@@ -1,9 +1,9 @@
 // gelu as one formula, and its gradient as another.
 #include <numbers>
 
+#include "core/elementwise.h"
+#include "core/slots.h"
 #include "fast/simd.h"
-#include "ops/elementwise.h"
-#include "ops/slots.h"
 
 namespace weft::kernels::fast {
 namespace {

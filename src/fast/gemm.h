@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/packed.h"
-#include "weft/tensor/half.h"
+#include "packed/packed.h"
+#include "weft/core/half.h"
 
 namespace weft::kernels::fast {
 
@@ -82,7 +82,7 @@ void packed_linear_backward(const Array& dx, const Array& dy, const CompactMatri
 // The first for at most few_rows rows, which meet the weights in registers.
 void few_rows_linear(const Array& y, const Array& x, const CompactMatrix& w, bool adds);
 
-// matmul of kernels/interface.h.
+// matmul of core/kernels.h.
 void matmul(const Array& out, const Array& a, const Array& b);
 
 }  // namespace weft::kernels::fast

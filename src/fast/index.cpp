@@ -1,5 +1,5 @@
+#include "core/kernels.h"
 #include "fast/sizes.h"
-#include "kernels/interface.h"
 
 #include <cstring>
 #include <vector>

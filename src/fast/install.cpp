@@ -1,5 +1,5 @@
 // What stands in the slots of the primitives. Those of the operations are beside their kernels.
-#include "kernels/packed.h"
+#include "packed/packed.h"
 
 namespace weft::kernels {
 

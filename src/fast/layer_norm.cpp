@@ -3,9 +3,9 @@
 #include <limits>
 #include <vector>
 
+#include "core/common.h"
 #include "fast/simd.h"
 #include "fast/sizes.h"
-#include "ops/common.h"
 #include "ops/slots.h"
 
 namespace weft::kernels::fast {

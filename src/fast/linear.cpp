@@ -1,9 +1,9 @@
 // linear: one product, with the bias as what it adds to, and both products of backward as one region.
 #include <mutex>
 
+#include "core/common.h"
+#include "core/slots.h"
 #include "fast/gemm.h"
-#include "ops/common.h"
-#include "ops/slots.h"
 
 namespace weft::kernels::fast {
 namespace {

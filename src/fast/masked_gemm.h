@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/kernels.h"
 #include "fast/gemm.h"
-#include "kernels/interface.h"
 
 namespace weft::kernels::fast {
 
@@ -48,7 +48,7 @@ void masked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix
     add_not_finite(m, n, k, alpha, a, b, c, is_visible);
 }
 
-// masked_matmul of kernels/interface.h.
+// masked_matmul of core/kernels.h.
 void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs);
 
 }  // namespace weft::kernels::fast

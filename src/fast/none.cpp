@@ -1,4 +1,5 @@
 // Nothing stands in the slots: every program means what it says, slowly.
+#include "core/slots.h"
 #include "ops/slots.h"
 
 namespace weft {

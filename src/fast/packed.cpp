@@ -5,7 +5,7 @@
 #include "fast/gemm.h"
 #include "fast/packed_formats.h"
 #include "fast/sizes.h"
-#include "kernels/packed.h"
+#include "packed/packed.h"
 
 namespace weft::kernels::fast {
 namespace {

@@ -1,7 +1,7 @@
 // How weights in half and in blocks become float32, 32 at a time, in registers. The vectors are those of GCC
 // and clang, which make of each 16 floats one register of AVX-512, two of AVX2 or four of NEON. Where the
 // compilers do not find the instruction that widens bytes or a half, it is named. The formulas, one weight at a
-// time, are in kernels/reference/packed_formats.h, and the bits are equal: every product q · d is exact.
+// time, are in packed/formats.h, and the bits are equal: every product q · d is exact.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
+#include "core/kernels.h"
 #include "fast/simd.h"
 #include "fast/sizes.h"
-#include "kernels/interface.h"
 
 #include <numeric>
 

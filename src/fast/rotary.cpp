@@ -1,6 +1,6 @@
 // Rotary positions, a row after the other, in place.
+#include "core/common.h"
 #include "fast/sizes.h"
-#include "ops/common.h"
 #include "ops/slots.h"
 
 namespace weft::kernels::fast {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/reference/element.h"
+#include "core/element.h"
 
 namespace weft::kernels::fast {
 namespace {

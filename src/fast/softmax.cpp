@@ -1,10 +1,10 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/common.h"
+#include "core/slots.h"
 #include "fast/simd.h"
 #include "fast/sizes.h"
-#include "ops/common.h"
-#include "ops/slots.h"
 
 namespace weft::kernels::fast {
 namespace {

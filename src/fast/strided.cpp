@@ -1,7 +1,7 @@
 // Runs of consecutive elements. Other layouts are gathered into a small buffer first, so that every element
 // passes through the same vector code.
+#include "core/kernels.h"
 #include "fast/sizes.h"
-#include "kernels/interface.h"
 
 #include <algorithm>
 #include <array>

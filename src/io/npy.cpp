@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "io/values.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
+#include "weft/core/creation.h"
+#include "weft/core/raw.h"
 #include "weft/io/atomic_file.h"
 #include "weft/io/input_file.h"
 #include "weft/io/npy.h"
 #include "weft/io/safetensors.h"
-#include "weft/ops/creation.h"
 
 namespace weft::io {
 

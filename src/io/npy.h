@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::io {
 

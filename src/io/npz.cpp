@@ -1,8 +1,8 @@
 #include <set>
 
 #include "io/zip.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
+#include "weft/core/raw.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"
 #include "weft/io/safetensors.h"

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <span>
 
-#include "weft/autograd/raw.h"
+#include "weft/core/creation.h"
+#include "weft/core/raw.h"
 #include "weft/io/input_file.h"
-#include "weft/ops/creation.h"
 
 namespace weft::io {
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "io/zip.h"
-#include "weft/autograd/record.h"
 #include "weft/base/utf8.h"
+#include "weft/core/record.h"
 
 namespace weft::io {
 

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "io/zip.h"
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 namespace weft::io {
 

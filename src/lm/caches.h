@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 #include "weft/nn/kv_cache.h"
 
 namespace weft::lm {

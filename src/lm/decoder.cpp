@@ -9,7 +9,7 @@
 #include "lm/caches.h"
 #include "lm/pretrained.h"
 #include "weft/base/error_list.h"
-#include "weft/base/op.h"
+#include "weft/core/op.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/init.h"
 #include "weft/nn/rng_guard.h"

@@ -1,7 +1,7 @@
 // Generation of ids and of text. B batch, T tokens, V vocabulary.
 #include "weft/lm/generate.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "lm/caches.h"
-#include "weft/autograd/grad_mode.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/init.h"
 #include "weft/nn/rng_guard.h"
-#include "weft/ops/creation.h"
 
 namespace weft::lm {
 

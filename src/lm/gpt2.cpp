@@ -5,9 +5,9 @@
 #include <map>
 
 #include "lm/pretrained.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
+#include "weft/core/raw.h"
 #include "weft/io/input_file.h"
 #include "weft/io/json.h"
 #include "weft/io/safetensors.h"

@@ -1,7 +1,7 @@
 // B batch, T tokens, L layers, H heads, D = head_dim, C = d_model, V vocabulary.
 #include "weft/lm/inside.h"
 
-#include "weft/autograd/grad_mode.h"
+#include "weft/core/grad_mode.h"
 #include "weft/ops.h"
 
 namespace weft::lm {

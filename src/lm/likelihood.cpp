@@ -1,6 +1,6 @@
 #include "weft/lm/likelihood.h"
 
-#include "weft/autograd/grad_mode.h"
+#include "weft/core/grad_mode.h"
 #include "weft/ops.h"
 
 namespace weft::lm {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "lm/pretrained.h"
-#include "weft/autograd/raw.h"
+#include "weft/core/raw.h"
 #include "weft/io/atomic_file.h"
 #include "weft/io/files.h"
 #include "weft/io/input_file.h"

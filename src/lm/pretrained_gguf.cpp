@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "lm/pretrained.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
+#include "weft/core/raw.h"
 #include "weft/io/key_reader.h"
 #include "weft/lm/pretrained.h"
 

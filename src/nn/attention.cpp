@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "nn/registry.h"
-#include "weft/base/op.h"
+#include "weft/core/op.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/layers.h"
 #include "weft/nn/rng_guard.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "nn/parts.h"
+#include "weft/core/creation.h"
 #include "weft/nn/init.h"
-#include "weft/ops/creation.h"
 #include "weft/ops/norms.h"
 
 namespace weft::nn {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "weft/autograd/functional.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
+#include "weft/derive/functional.h"
 
 namespace weft::nn {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "nn/parts.h"
-#include "weft/autograd/lent.h"
+#include "weft/core/creation.h"
+#include "weft/core/lent.h"
 #include "weft/nn/init.h"
-#include "weft/ops/creation.h"
 #include "weft/ops/random.h"
 
 namespace weft::nn {

@@ -10,14 +10,15 @@
 #include <tuple>
 
 #include "nn/registry.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/lent.h"
-#include "weft/autograd/record.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/error_list.h"
-#include "weft/base/running.h"
 #include "weft/base/table.h"
 #include "weft/base/utf8.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/lent.h"
+#include "weft/core/record.h"
+#include "weft/core/running.h"
+#include "weft/packed/packed.h"
+#include "weft/watch/trace.h"
 
 namespace weft::nn {
 

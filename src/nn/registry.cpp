@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "weft/autograd/grad_mode.h"
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
+#include "weft/core/grad_mode.h"
 
 namespace weft::nn {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "weft/autograd/trace.h"
 #include "weft/nn/state.h"
+#include "weft/watch/trace.h"
 
 namespace weft::nn {
 

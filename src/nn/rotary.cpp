@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "weft/autograd/grad_mode.h"
+#include "weft/core/grad_mode.h"
 #include "weft/ops.h"
 
 namespace weft::nn {

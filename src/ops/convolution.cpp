@@ -4,7 +4,8 @@
 
 #include <limits>
 
-#include "ops/common.h"
+#include "core/common.h"
+#include "weft/ops/shapes.h"
 
 namespace weft {
 

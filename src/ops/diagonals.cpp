@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ops/common.h"
+#include "core/common.h"
 #include "weft/ops/shapes.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "ops/common.h"
+#include "core/common.h"
 
 namespace weft {
 

@@ -1,8 +1,9 @@
 // Operations as methods of Tensor, and x[tensor].
 #include <algorithm>
 
-#include "autograd/node.h"
-#include "ops/common.h"
+#include "core/common.h"
+#include "core/node.h"
+#include "weft/ops.h"
 
 namespace weft {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "autograd/node.h"
-#include "ops/common.h"
+#include "core/common.h"
+#include "core/node.h"
 #include "ops/slots.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "kernels/interface.h"
-#include "ops/common.h"
+#include "core/common.h"
+#include "core/kernels.h"
 
 namespace weft {
 

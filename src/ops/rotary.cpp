@@ -1,7 +1,7 @@
 // T tokens, d the width of a head, r the columns that are rotated.
 #include "weft/ops/rotary.h"
 
-#include "ops/common.h"
+#include "core/common.h"
 #include "ops/slots.h"
 
 namespace weft {

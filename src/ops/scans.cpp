@@ -1,7 +1,8 @@
 // Running products. Their gradients need no division, so they are right where factors are 0.
+#include "weft/ops/scans.h"
 
-#include "kernels/interface.h"
-#include "ops/common.h"
+#include "core/common.h"
+#include "core/kernels.h"
 
 namespace weft {
 

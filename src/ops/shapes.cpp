@@ -3,41 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/interface.h"
-#include "ops/common.h"
+#include "core/common.h"
+#include "core/kernels.h"
 
 namespace weft {
-
-Tensor cat(const std::vector<Tensor>& tensors, int axis) {
-    const Op op("cat");
-    if (tensors.empty()) throw ShapeError("cat: the list is empty; give at least one tensor");
-    const Tensor& first = tensors[0];
-    axis = normalize_axis(axis, first.rank());
-    Shape shape = first.shape();
-    shape[axis] = 0;
-    std::vector<std::int64_t> sizes;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        check_same_dtype(first, tensors[i]);
-        bool fits = tensors[i].rank() == first.rank();
-        for (int a = 0; a < first.rank() && fits; ++a) fits = a == axis || tensors[i].size(a) == first.size(a);
-        if (!fits)
-            throw ShapeError("cat: tensor ", i, " of shape ", tensors[i].shape(), " does not fit tensor 0 of ",
-                             first.shape(), " along axis ", axis, "; all other sizes must be equal");
-        sizes.push_back(tensors[i].size(axis));
-        if (__builtin_add_overflow(shape[axis], sizes.back(), &shape[axis]))
-            throw ValueError("cat: the sizes along axis ", axis,
-                             " add up to more than 63 bits; join fewer tensors");
-    }
-    Array y = make_array(shape, first.dtype());
-    std::int64_t from = 0;
-    for (const Tensor& x : tensors) {
-        kernels::copy(view_of(y, x.shape(), y.strides, from * y.strides[axis]), x.array());
-        from += x.size(axis);
-    }
-    // y = [x₀, x₁, …]:  dx_i = dy's slice
-    return record(Tensor(std::move(y)), tensors, {},
-                  [sizes, axis](const Saved&, const Tensor& dy) { return Grads(split(dy, sizes, axis)); });
-}
 
 Tensor stack(const std::vector<Tensor>& tensors, int axis) {
     const Op op("stack", Op::of_others);

@@ -2,7 +2,8 @@
 
 #include <numeric>
 
-#include "ops/common.h"
+#include "core/common.h"
+#include "weft/core/indexing.h"
 
 namespace weft {
 

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <set>
 
-#include "weft/autograd/grad_mode.h"
-#include "weft/base/op.h"
-#include "weft/kernels/threads.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/op.h"
+#include "weft/core/threads.h"
+#include "weft/core/visit.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
-#include "weft/tensor/visit.h"
 
 namespace weft::optim {
 

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "nn/registry.h"
-#include "weft/autograd/grad_mode.h"
-#include "weft/base/op.h"
 #include "weft/base/utf8.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/op.h"
 #include "weft/optim/norms.h"
 
 namespace weft::optim {

@@ -1,10 +1,10 @@
 // SGD, Adam and AdamW.
 #include <cmath>
 
-#include "weft/kernels/threads.h"
+#include "weft/core/threads.h"
+#include "weft/core/visit.h"
 #include "weft/optim/norms.h"
 #include "weft/optim/optimizer.h"
-#include "weft/tensor/visit.h"
 
 namespace weft::optim {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "report/fields.h"
-#include "weft/ops/creation.h"
-#include "weft/ops/packed.h"
+#include "weft/core/creation.h"
+#include "weft/packed/packed.h"
 
 namespace weft::report {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 #include "weft/io/files.h"
 #include "weft/io/gzip.h"
 #include "weft/io/safetensors.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "weft/base/error.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/error.h"
 
 namespace weft::training {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "weft/autograd/grad_mode.h"
+#include "weft/core/creation.h"
+#include "weft/core/grad_mode.h"
 #include "weft/nn/module.h"
-#include "weft/ops/creation.h"
 
 namespace weft::training {
 

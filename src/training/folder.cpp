@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 #include "weft/training/progress.h"
 
 namespace fs = std::filesystem;

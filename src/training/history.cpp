@@ -3,10 +3,10 @@
 #include <sstream>
 
 #include "weft/base/numbers.h"
-#include "weft/base/read_number.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
 #include "weft/io/safetensors.h"
+#include "weft/training/checkpoint.h"
 
 namespace weft::training {
 

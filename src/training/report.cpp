@@ -7,8 +7,8 @@
 #include <ctime>
 #include <fstream>
 
-#include "weft/kernels/threads.h"
-#include "weft/ops/creation.h"
+#include "weft/core/creation.h"
+#include "weft/core/threads.h"
 #include "weft/training/progress.h"
 #include "weft/viz/pictures.h"
 

@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/kernels/plain.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/plain.h"
+#include "weft/watch/trace.h"
 
 namespace weft::viz {
 namespace {

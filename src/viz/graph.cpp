@@ -13,11 +13,11 @@
 #include <cstring>
 #include <map>
 
-#include "weft/autograd/trace.h"
 #include "weft/io/files.h"
 #include "weft/io/safetensors.h"
 #include "weft/viz/pictures.h"
 #include "weft/viz/text.h"
+#include "weft/watch/trace.h"
 
 #ifndef __APPLE__
 extern char** environ;

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/optim/norms.h"
 #include "weft/viz/text.h"
+#include "weft/watch/trace.h"
 
 namespace weft::viz {
 namespace {

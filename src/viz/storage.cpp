@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "viz/svg.h"
-#include "weft/base/error.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/ops/creation.h"
-#include "weft/tensor/visit.h"
+#include "weft/core/creation.h"
+#include "weft/core/error.h"
+#include "weft/core/visit.h"
 
 namespace weft::viz {
 namespace {

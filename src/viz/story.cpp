@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
-#include "weft/autograd/grad_mode.h"
-#include "weft/autograd/trace.h"
 #include "weft/base/table.h"
-#include "weft/kernels/plain.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/plain.h"
 #include "weft/viz/pictures.h"
 #include "weft/viz/text.h"
+#include "weft/watch/trace.h"
 
 namespace weft::viz {
 namespace {

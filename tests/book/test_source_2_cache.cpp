@@ -1,7 +1,7 @@
 // Statement S2.10: decoding with a cache of keys and values. B batch, T tokens, C = d_model, H heads.
 #include "catch.h"
 #include "source.h"
-#include "weft/autograd/trace.h"
+#include "weft/watch/trace.h"
 
 using namespace source;
 

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "catch.h"
+#include "core/array.h"
+#include "core/kernels.h"
 #include "fast/gemm.h"
-#include "kernels/interface.h"
-#include "tensor/array.h"
 #include "weft/core.h"
 #include "weft/nn/module.h"
 

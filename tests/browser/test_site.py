@@ -199,7 +199,7 @@ class SiteTest(unittest.TestCase):
                                           "document.activeElement.className, document.activeElement.value]"),
                          [False, "sidebar-search", ""])
         # From a page in a folder, too; text stays text.
-        self.assertIn("api/autograd/ledger.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/ops/reductions.html")])
+        self.assertIn("api/watch/ledger.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/core/reductions.html")])
         self.assertEqual(self.search("<b>zzz"), [])
         self.assertIn("Nothing found for “<b>zzz”", self.browser.text(".sidebar-results"))
 
@@ -295,7 +295,7 @@ class SiteTest(unittest.TestCase):
 
     def test_listings_link_the_file_where_they_stand(self):
         """Each at the line where it begins; every listing of a chapter has a link."""
-        for page in ["04_backward", "17_inside", "from_scratch/step_05_tensor", "api/ops/reductions"]:
+        for page in ["04_backward", "17_inside", "from_scratch/step_05_tensor", "api/core/reductions"]:
             self.browser.open(self.site / f"{page}.html", **DESKTOP)
             found = self.browser.run("""return [...document.querySelectorAll("div.highlight-cpp")].map((block) => [
                 block.querySelector("pre").textContent, block.nextElementSibling?.matches(".listing-source")
@@ -379,7 +379,7 @@ class SiteTest(unittest.TestCase):
         if self.pictures is None:
             self.skipTest("no --pictures")
         for name in ["index", "search", "dictionary", "04_backward", "09_attention", "glossary", "readme",
-                     "api/index", "api/ops/reductions", "api/lm/gpt"]:
+                     "api/index", "api/core/reductions", "api/lm/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:
                     self.browser.open(self.site / f"{name}.html", dark=dark, **size)

@@ -4,8 +4,8 @@
 #include "check/traced_run.h"
 #include "refusal.h"
 #include "source.h"
-#include "weft/autograd/trace.h"
 #include "weft/check/attention.h"
+#include "weft/watch/trace.h"
 
 using namespace source;
 

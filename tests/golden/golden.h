@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/autograd/raw.h"  // same_bits
-#include "weft/autograd/tensor.h"
+#include "weft/core/raw.h"  // same_bits
+#include "weft/core/tensor.h"
 
 // The arrays of one golden file, by name.
 class Golden {

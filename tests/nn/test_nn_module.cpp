@@ -1,6 +1,6 @@
 // Module: names, ties, handles, states, types.
 #include "refusal.h"
-#include "weft/autograd/raw.h"
+#include "weft/core/raw.h"
 #include "weft/weft.h"
 
 using namespace weft;

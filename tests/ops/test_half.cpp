@@ -6,8 +6,8 @@
 #include "refusal.h"
 #include "source.h"
 #include "weft/core.h"
-#include "weft/kernels/plain.h"
-#include "weft/tensor/visit.h"
+#include "weft/core/plain.h"
+#include "weft/core/visit.h"
 
 using namespace weft;
 

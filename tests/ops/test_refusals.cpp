@@ -2,7 +2,7 @@
 // every one is reached somewhere.
 #include <cmath>
 
-#include "kernels/interface.h"
+#include "core/kernels.h"
 #include "refusal.h"
 #include "weft/weft.h"
 

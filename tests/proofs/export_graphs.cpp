@@ -13,8 +13,8 @@
 #include <set>
 
 #include "../random/program.h"
-#include "autograd/node.h"
-#include "weft/autograd/trace.h"
+#include "core/node.h"
+#include "weft/watch/trace.h"
 #include "wrong_rules.h"
 
 using namespace weft;

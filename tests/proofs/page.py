@@ -33,7 +33,7 @@ What this does not prove:
 - **Kinks.** relu, maximum, a sort, a mask are read as they are around the sample, where no two elements that are compared are equal. What happens
   at a kink is a convention; the golden values of PyTorch test it.
 - **Rounding.** The formulas are those of real numbers, and a constant such as 0.7071067811865476 is read as √½.
-- **The fused kernels** of linear, layer_norm, rms_norm, gelu, cross_entropy and attention. Other tests compare them with the reference implementation that
+- **The fused kernels** of linear, layer_norm, rms_norm, gelu, cross_entropy and attention. Other tests compare them with the definition that
   is proved here.
 - **The formulas of the recorded operations themselves**: that tanh computes tanh is measured. Each reading has to give the
   recorded values, to 1 part in 10¹¹, or the proof stops.

@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "weft/core/threads.h"
 #include "weft/io/files.h"
-#include "weft/kernels/threads.h"
 
 // How much time the tests have: under AddressSanitizer, which takes ten times as long, and terabytes of
 // addresses, and in `make check-all`, which sets WEFT_LONG.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "environment.h"
-#include "weft/autograd/raw.h"
+#include "weft/core/raw.h"
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"
 #include "weft/ops.h"

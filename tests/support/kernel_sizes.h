@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.h"
+#include "core/array.h"
 #include "fast/simd.h"
-#include "tensor/array.h"
 #include "weft/core.h"
 
 namespace sizes {

@@ -8,11 +8,11 @@
 #include "text/pattern.h"
 #include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
+#include "weft/core/random.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
-#include "weft/tensor/random.h"
 #include "weft/text/tokenizer.h"
 
 using namespace weft;

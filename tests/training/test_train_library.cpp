@@ -190,7 +190,9 @@ TEST_CASE("a history comes back as it was saved, up to a step", "[train]") {
 }
 
 TEST_CASE("numbers are read whole, in their range, or named", "[train]") {
-    const auto whole = [](const std::string& text) { return number_of<std::int64_t>("n", text, 1, 9); };
+    const auto whole = [](const std::string& text) {
+        return training::number_of<std::int64_t>("n", text, 1, 9);
+    };
     CHECK(whole("9") == 9);
     const auto why = [&](const std::string& text) { return message_of<IoError>([&] { whole(text); }); };
     CHECK(why("x") == "n: \"x\" is not a whole number");
@@ -199,10 +201,10 @@ TEST_CASE("numbers are read whole, in their range, or named", "[train]") {
     CHECK(why("10") == "n: 10 is out of range; use at least 1 and at most 9");
     CHECK(why("99999999999999999999") ==
           "n: 99999999999999999999 is out of range; use at least 1 and at most 9");
-    CHECK(number_of<double>("x", "2.5e-3") == 0.0025);
-    CHECK(message_of<IoError>([] { number_of<double>("x", "nan"); }) ==
+    CHECK(training::number_of<double>("x", "2.5e-3") == 0.0025);
+    CHECK(message_of<IoError>([] { training::number_of<double>("x", "nan"); }) ==
           "x: nan is out of range; use at least 0");
-    CHECK(number_of<std::uint64_t>("x", "18446744073709551615") == ~std::uint64_t{0});
+    CHECK(training::number_of<std::uint64_t>("x", "18446744073709551615") == ~std::uint64_t{0});
 }
 
 TEST_CASE("an interrupt is seen once, and what was there before comes back", "[train]") {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "catch.h"
-#include "weft/autograd/trace.h"
+#include "weft/watch/trace.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -70,7 +70,7 @@ void three_projections(benchmark::State& state) {
 }
 
 // What fusing gains: forward and backward of one operation at the sizes of the char model (arguments: threads,
-// and 1 for the reference implementation). N = 12 · 64 rows.
+// and 1 for the definition). N = 12 · 64 rows.
 template <class F>
 void fused(benchmark::State& state, const std::vector<Shape>& shapes, const F& f) {
     set_num_threads(static_cast<int>(state.range(0)));

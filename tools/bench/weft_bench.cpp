@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     app.add_option("--threads", threads, "number of threads")->check(CLI::Range(1, 1024));
     app.add_option("--reps", repetitions, "number of timed steps; 0: the workload's default")
         ->check(CLI::NonNegativeNumber);
-    app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
+    app.add_flag("--composed", composed, "use the definitions instead of fused operations");
     app.add_option("--dropout", options.dropout, "dropout of the modules that have it")
         ->check(CLI::Range(0.0, 0.99));
     app.add_option("--weights", options.weights, "what decode, smol and prompt store their weights in")

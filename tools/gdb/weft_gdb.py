@@ -5,7 +5,7 @@
 #
 # It reads memory and calls nothing, so it works on a core file, and where the library has no debug information: then
 # gdb knows a Tensor as a pointer to something, and the places below are those of TensorImpl, Array and Storage. A
-# static_assert in src/autograd/tensor.cpp compares them.
+# static_assert in src/core/tensor.cpp compares them.
 import struct
 
 import gdb

@@ -1,7 +1,7 @@
 // Weft's random numbers and its softmax, for widgets that repeat what a chapter's program computes.
 const WORD = 2 ** 32;
 
-// The four words of 32 bits that Philox4x32-10 gives for a key and a counter, both below 2⁵³ (weft/tensor/random.h).
+// The four words of 32 bits that Philox4x32-10 gives for a key and a counter, both below 2⁵³ (weft/core/random.h).
 export function philox(key, counter) {
     let c0 = counter >>> 0, c1 = Math.floor(counter / WORD), c2 = 0, c3 = 0;
     let k0 = key >>> 0, k1 = Math.floor(key / WORD);

@@ -1,5 +1,5 @@
 // Tensors as chapter 2 describes them: { memory, shape, strides, offset }. The rules and the messages are those of
-// src/ops/views.cpp and src/tensor; views of one storage share the array `memory`.
+// src/core/views.cpp and src/core/array.cpp; views of one storage share the array `memory`.
 export const numel = (shape) => shape.reduce((n, size) => n * size, 1);
 
 export const text = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;

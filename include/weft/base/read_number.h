@@ -7,7 +7,6 @@
 #include <string>
 #include <type_traits>
 
-#include "weft/base/error.h"
 #include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
@@ -38,18 +37,6 @@ std::string read_number(const std::string& text, Number low, Number high, Number
             message += " and at most " + bound(high);
     }
     return message;
-}
-
-// All of `text` as a number in [low, high]. IoError "what: problem" if read_number finds one.
-//
-//     const auto step = number_of<std::int64_t>("its step", "12");  // 12
-template <class Number>
-Number number_of(const std::string& what, const std::string& text, Number low = 0,
-                 Number high = std::numeric_limits<Number>::max()) {
-    Number value{};
-    if (const std::string problem = read_number(text, low, high, value); !problem.empty())
-        throw IoError(what, ": ", problem);
-    return value;
 }
 
 }  // namespace weft

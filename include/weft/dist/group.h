@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::dist {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::io {
 

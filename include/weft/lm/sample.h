@@ -1,7 +1,7 @@
 // Sampling: one token drawn from a language model's logits. V vocabulary.
 #pragma once
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::lm {
 

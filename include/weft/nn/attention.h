@@ -4,9 +4,9 @@
 
 #include <optional>
 
+#include "weft/core/heads.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layers.h"
-#include "weft/ops/heads.h"
 
 namespace weft::nn {
 

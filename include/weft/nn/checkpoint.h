@@ -1,7 +1,7 @@
 // Modules whose intermediate values are computed again in backward.
 #pragma once
 
-#include "weft/autograd/checkpoint.h"
+#include "weft/derive/checkpoint.h"
 #include "weft/nn/module.h"
 
 namespace weft::nn {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "weft/base/scoped.h"
+#include "weft/core/scoped.h"
 
 namespace weft::nn {
 

@@ -1,7 +1,7 @@
 // Initial values of parameters.
 #pragma once
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::nn {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::nn {
 

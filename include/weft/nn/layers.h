@@ -107,7 +107,7 @@ struct Linear : Module {
     Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true)
         : Linear(in_features, out_features, default_rng(), bias) {}
     // Uses a weight (out, in), tied if it is a parameter elsewhere, and a bias (out,) or none. The weight may
-    // be half or in blocks (weft/ops/packed.h): then only the bias is trained. ShapeError at other ranks.
+    // be half or in blocks (weft/packed/packed.h): then only the bias is trained. ShapeError at other ranks.
     //
     //     const nn::Linear small(pack(layer.weight, DType::Q8_0), layer.bias);
     explicit Linear(Tensor weight, Tensor bias = {});

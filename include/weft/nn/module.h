@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/modes.h"
-#include "weft/base/op.h"
+#include "weft/core/modes.h"
+#include "weft/core/op.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
 

@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "weft/tensor/random.h"
+#include "weft/core/random.h"
 
 namespace weft::nn {
 

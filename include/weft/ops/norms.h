@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 

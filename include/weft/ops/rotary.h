@@ -2,7 +2,7 @@
 // T tokens, d the width of a head, r ≤ d the columns that are rotated, i = 0 … r/2 − 1 the number of a pair.
 #pragma once
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 

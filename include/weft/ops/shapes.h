@@ -5,22 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 
-// x, expanded to `shape`. ShapeError if x does not broadcast to it.
-Tensor broadcast_to(const Tensor& x, const Shape& shape);
-// The tensors joined along an axis that they have. ShapeError for an empty list, or if other sizes differ.
-//
-//     const Tensor a = ones({2, 3}), b = zeros({2, 3});
-//     const Tensor rows = cat({a, b});         // (4, 3)
-//     const Tensor columns = cat({a, b}, -1);  // (2, 6)
-//     const Tensor pair = stack({a, b});       // (2, 2, 3)
-Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
-template <std::same_as<Tensor>... More>
-Tensor cat(const Tensor&, const Tensor&, const More&...) = delete;  // write cat({a, b}, 0)
 // The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
+//
+//     const Tensor pair = stack({ones({2, 3}), zeros({2, 3})});  // (2, 2, 3)
 Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
 template <std::same_as<Tensor>... More>
 Tensor stack(const Tensor&, const Tensor&, const More&...) = delete;  // write stack({a, b}, 0)

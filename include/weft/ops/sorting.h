@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "weft/autograd/tensor.h"
-#include "weft/ops/reductions.h"
+#include "weft/core/reductions.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 

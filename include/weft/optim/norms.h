@@ -1,7 +1,7 @@
 // Internal: Fast passes over the values of a tensor, float32 or float64.
 #pragma once
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::optim {
 

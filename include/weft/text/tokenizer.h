@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 namespace weft::io {
 class GgufMetadata;

@@ -10,6 +10,18 @@
 
 namespace weft::training {
 
+// All of `text` as a number in [low, high]. IoError "what: problem" if read_number finds one.
+//
+//     const auto step = training::number_of<std::int64_t>("its step", "12");  // 12
+template <class Number>
+Number number_of(const std::string& what, const std::string& text, Number low = 0,
+                 Number high = std::numeric_limits<Number>::max()) {
+    Number value{};
+    if (const std::string problem = read_number(text, low, high, value); !problem.empty())
+        throw IoError(what, ": ", problem);
+    return value;
+}
+
 // The version of Weft's arithmetic and random streams: it is raised whenever the same program gives other bits.
 constexpr int arithmetic_version = 2;
 

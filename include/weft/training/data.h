@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/autograd/lent.h"
+#include "weft/core/lent.h"
 #include "weft/ops.h"
 
 namespace weft::training {

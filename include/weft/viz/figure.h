@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autograd/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::viz {
 

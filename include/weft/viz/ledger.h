@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "weft/autograd/ledger.h"
 #include "weft/nn/module.h"
+#include "weft/watch/ledger.h"
 
 namespace weft::viz {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/mask.h"
 #include "weft/nn/module.h"
-#include "weft/ops/mask.h"
 
 namespace weft::viz {
 
@@ -31,7 +31,7 @@ enum class Memory {
 //     const viz::Story story = viz::tensor_story(layer, ones({1, 3}), small);
 //     for (const viz::StoryRow& row : story.rows) shapes.push_back(row.shape);
 struct StoryRow {
-    std::string name;        // traced name (weft/autograd/trace.h); the second tensor of a name is "name #2"
+    std::string name;        // traced name (weft/watch/trace.h); the second tensor of a name is "name #2"
     Shape shape;             // the tensor's shape
     Strides strides;         // in elements
     DType dtype = float32;   // the type of its elements

@@ -10,7 +10,7 @@
 
 #include "dist/transport.h"
 #include "dist/watch.h"
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 namespace weft::dist {
 

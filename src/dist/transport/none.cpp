@@ -1,6 +1,6 @@
 // Weft without MPI: a group has one process.
 #include "dist/transport.h"
-#include "weft/base/error.h"
+#include "weft/core/error.h"
 
 namespace weft::dist {
 

@@ -2,7 +2,7 @@
 // onednn.cpp, or none.cpp where oneDNN is not found or -DWEFT_ONEDNN=OFF.
 #pragma once
 
-#include "weft/tensor/half.h"
+#include "weft/core/half.h"
 
 namespace weft::kernels::fast {
 

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/kernels/threads.h"
+#include "weft/core/threads.h"
 
 namespace weft::kernels {
 namespace {

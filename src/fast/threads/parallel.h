@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string>
 
-#include "kernels/parallel.h"
+#include "core/parallel.h"
 
 namespace weft::kernels {
 

@@ -1,0 +1,63 @@
+// Sums, products and powers of elements, and choices between them.
+#pragma once
+
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+// a + b, a − b, a · b, a / b and −x, elementwise. Of two types the operand of the smaller takes the larger one,
+// in the order bool, int64, floating, here and in pow, maximum, where and the comparisons; bfloat16 and float16
+// become float32, or float64 beside it. DTypeError for float32 beside float64, for an int64 that the floating
+// type would round, for two of bool, and for int64 / int64.
+//
+//     const Tensor x = tensor({{1.0, 3}, {2, 6}});
+//     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
+//     const Tensor share = x / total;           // (2, 2) / (2, 1) → (2, 2): [[0.25, 0.75], [0.25, 0.75]]
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& x);
+Tensor operator+(const Tensor& a, double b);
+Tensor operator-(const Tensor& a, double b);
+Tensor operator*(const Tensor& a, double b);
+Tensor operator/(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
+Tensor operator-(double a, const Tensor& b);
+Tensor operator*(double a, const Tensor& b);
+Tensor operator/(double a, const Tensor& b);
+template <class T>
+Tensor operator^(const Tensor&, const T&) = delete;  // write pow(x, 2)
+template <class T>
+Tensor operator%(const Tensor&, const T&) = delete;  // write x - b * floor(x / b), in float32 or float64
+
+// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. Of two of int64 it
+// wraps on overflow; ValueError if p is negative there. ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0; ∂/∂p = xᵖ·log x,
+// taken as 0 where x = 0 and p ≥ 0.
+Tensor pow(const Tensor& x, double p);
+Tensor pow(const Tensor& x, const Tensor& p);
+
+// The larger of a and b, or NaN if either is. Equal, each gets half of the gradient; beside NaN, the whole.
+Tensor maximum(const Tensor& a, const Tensor& b);
+// The smaller of a and b; otherwise as maximum.
+//
+//     const Tensor y = minimum(tensor({1.0, 5}), tensor({4.0, 2}));  // [1, 2]
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+// condition ? a : b, elementwise; all three broadcast. Two of one type keep it, bfloat16 and float16 too.
+// DTypeError unless condition is bool.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+// x, with `value` and gradient 0 where mask (bool) is true, whatever x holds there. ShapeError unless mask
+// broadcasts to x; DTypeError unless x's type holds `value`.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+// where with plain numbers, of the other tensor's type: where(mask, -1e9, scores). float32 if both are numbers.
+Tensor where(const Tensor& condition, double a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, double b);
+Tensor where(const Tensor& condition, double a, double b);
+Tensor maximum(const Tensor& a, double b);  // the larger of a and a number, elementwise
+// The smaller of a and a number, elementwise.
+//
+//     const Tensor y = minimum(tensor({1.0, 5}), 3.0);  // [1, 3]
+Tensor minimum(const Tensor& a, double b);
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+// New tensors. ValueError if a size is negative or if their product overflows; DTypeError unless the type
+// holds the numbers, as for full({2}, 0.5, int64).
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+//     Rng rng(1);
+//     const Tensor a = zeros({2, 3});                // [[0, 0, 0], [0, 0, 0]]
+//     const Tensor b = randn({2, 3}, rng, float64);  // (2, 3), float64
+//     const Tensor c = arange(0, 1, 0.25);           // [0, 0.25, 0.5, 0.75]
+//     const Tensor d = tensor({{1.0, 2}, {3, 4}});   // [[1, 2], [3, 4]]
+//     const Tensor ids = tensor({4, 0, 7}, int64);   // [4, 0, 7], int64
+Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
+Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
+Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
+Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
+template <std::integral A, std::integral B, class... More>
+Tensor empty(A, B, More...) = delete;  // write empty({2, 3})
+template <std::integral A, std::integral B, is_number Value>
+Tensor full(A, B, Value) = delete;  // write full({2, 3}, 0.5)
+// With the sizes one by one: zeros(2, 3) is zeros({2, 3}).
+template <std::integral... Sizes>
+Tensor zeros(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return zeros(Shape{static_cast<std::int64_t>(sizes)...});
+}
+template <std::integral A, std::integral B, class... More>
+Tensor zeros(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write zeros({2, 3}, float64)
+// The same of ones.
+template <std::integral... Sizes>
+Tensor ones(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return ones(Shape{static_cast<std::int64_t>(sizes)...});
+}
+template <std::integral A, std::integral B, class... More>
+Tensor ones(A, B, More&&...) requires(!all_integral<More...>) = delete;  // write ones({2, 3}, float64)
+Tensor zeros_like(const Tensor& x);                                      // 0, with x's shape and type
+// 1, with x's shape and type.
+//
+//     Tensor x = empty({2, 3});
+//     x.copy_(ones_like(x));  // x is [[1, 1, 1], [1, 1, 1]]
+Tensor ones_like(const Tensor& x);
+Tensor eye(std::int64_t n, DType dtype = float32);                  // (n, n), ones on the diagonal
+Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), likewise
+// (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
+// end, or is too small to count the steps; DTypeError for bool, bfloat16 and float16.
+Tensor arange(double start, double end, double step = 1, DType dtype = float32);
+Tensor arange(std::int64_t end);                                // int64: 0 … end − 1
+Tensor arange(double end, DType dtype) = delete;                // write arange(0, 10, 1, float64)
+Tensor arange(double start, double end, DType dtype) = delete;  // write arange(0, 10, 1, float64)
+
+// The argument of `tensor`: a number, or a list of such in braces.
+//
+//     const Nested rows = {{1.0, 2}, {3, 4}};
+//     const Tensor x = tensor(rows, float64);  // [[1, 2], [3, 4]]
+struct Nested {
+    double value = 0;           // the value of a number
+    std::int64_t integer = 0;   // the exact value of a whole number
+    DType dtype = float32;      // boolean, int64, or float32 for a fraction; of a list, the type of its items
+    std::vector<Nested> items;  // the items of a list
+    bool is_list = false;       // which of the two it is
+    // A fraction; 1.0 is one.
+    template <std::floating_point T>
+    Nested(T v) : value(v) {}
+    // A whole number, or true or false.
+    template <std::integral T>
+    Nested(T v) : value(static_cast<double>(v)), dtype(std::same_as<T, bool> ? boolean : int64) {
+        if (std::in_range<std::int64_t>(+v)) integer = static_cast<std::int64_t>(v);
+    }
+    // A list in braces.
+    Nested(std::initializer_list<Nested> list);
+    std::int64_t to_int64() const;  // the number; DTypeError unless int64 holds it
+};
+// A tensor from nested braces: tensor({{1.0, 2}, {3, 4}}) is (2, 2), tensor(3.0) is (). Without a type it is
+// int64 if every number is a whole one, bool if every one is true or false, and otherwise float32, as in
+// PyTorch. ShapeError if ragged; DTypeError for a number that the type does not hold.
+Tensor tensor(const Nested& values, std::optional<DType> dtype = {});
+
+// A tensor of the vector's type, from values in row-major order. ShapeError unless they fill the shape.
+Tensor from_vector(const std::vector<float>& values, const Shape& shape);
+Tensor from_vector(const std::vector<double>& values, const Shape& shape);
+Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
+Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
+Tensor from_vector(const std::vector<BFloat16>& values, const Shape& shape);
+Tensor from_vector(const std::vector<Float16>& values, const Shape& shape);
+// The same as (n,). Integers become int64; DTypeError for one that it does not hold.
+template <class T>
+Tensor from_vector(const std::vector<T>& values) {
+    if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>) {
+        std::vector<std::int64_t> own;
+        own.reserve(values.size());
+        for (const T v : values) own.push_back(Nested(v).to_int64());
+        return from_vector(own);
+    } else {
+        return from_vector(values, {static_cast<std::int64_t>(values.size())});
+    }
+}
+// from_vector(values): (n,).
+template <class T>
+Tensor tensor(const std::vector<T>& values) {
+    return from_vector(values);
+}
+
+// The tensor of these strides, in elements, over memory that something else owns: nothing is copied, and a
+// write on either side is seen on the other, but version() notices only Weft's. The last tensor of this memory
+// calls `deleter` with `data` when it is gone, on its thread; without one, keep the memory for as long. Nothing
+// recycles it. A bool is a byte of 0 or 1.
+//
+//     std::vector<float> theirs = {1, 2, 3, 4, 5, 6};
+//     const Tensor x = from_blob(theirs.data(), {2, 3});          // [[1, 2, 3], [4, 5, 6]]
+//     const Tensor y = from_blob(theirs.data(), {3, 2}, {1, 3});  // its transpose, of the same memory
+//     Tensor z = from_blob(theirs.data(), {6}, {1}, [&](void*) { released = true; });
+//     z.mul_(10);
+//     z = Tensor();  // calls the deleter
+//
+// ValueError, and the deleter is not called, if the address is null (except of no elements) or no multiple of
+// itemsize(dtype), if a stride is negative, and if strides other than 0 put two elements at one address;
+// ShapeError unless there is one for each axis. Strides of 0 make it an expanded tensor, which cannot be
+// written to.
+Tensor from_blob(void* data, const Shape& shape, const Strides& strides,
+                 std::function<void(void*)> deleter = {}, DType dtype = float32);
+// The same, row-major and without a deleter.
+Tensor from_blob(void* data, const Shape& shape, DType dtype = float32);
+
+Tensor full_like(const Tensor& x, double value);  // `value`, with x's shape and type
+// (steps,): evenly spaced from start to end, both included. ValueError if steps < 0.
+Tensor linspace(double start, double end, std::int64_t steps, DType dtype = float32);
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+// What the operations share.
+#pragma once
+
+#include <string>
+
+#include "core/array.h"
+#include "core/kernels.h"
+#include "core/node.h"
+#include "weft/core/arithmetic.h"
+#include "weft/core/attention.h"
+#include "weft/core/comparisons.h"
+#include "weft/core/creation.h"
+#include "weft/core/functions.h"
+#include "weft/core/fused.h"
+#include "weft/core/grad_mode.h"
+#include "weft/core/heads.h"
+#include "weft/core/indexing.h"
+#include "weft/core/losses.h"
+#include "weft/core/mask.h"
+#include "weft/core/op.h"
+#include "weft/core/products.h"
+#include "weft/core/record.h"
+#include "weft/core/reductions.h"
+
+namespace weft {
+
+// What is refused here, as everywhere in this room, has the name of the operation that runs.
+inline int normalize_axis(int axis, int rank) { return normalize_axis(axis, rank, Op::name()); }
+inline Shape broadcast_shapes(const Shape& a, const Shape& b) { return broadcast_shapes(a, b, Op::name()); }
+inline void check_computes(DType dtype) { check_computes(Op::name(), dtype); }
+
+inline void check_floating(const Tensor& x) {
+    check_computes(x.dtype());
+    if (!takes_gradient(x.dtype()))
+        throw DTypeError(Op::name(), ": takes float32 or float64, not ", name(x.dtype()),
+                         "; convert it with to()");
+}
+
+inline void check_arithmetic(const Tensor& x) {
+    if (x.dtype() == boolean)
+        throw DTypeError(Op::name(), ": bool has no arithmetic; use && || !, or convert with to()");
+}
+
+inline void check_dtype(const char* what, const Tensor& x, DType wanted) {
+    if (x.dtype() != wanted)
+        throw DTypeError(Op::name(), ": ", what, " must be ", name(wanted), ", not ", name(x.dtype()),
+                         "; convert it with to()");
+}
+
+inline void check_same_dtype(const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype()) throw_unmixable(Op::name(), a, b);
+}
+
+// Whether a gradient of x may be asked for, or its tangent.
+inline bool may_need_gradient(const Tensor& x) { return x.requires_grad() || has_tangent(x); }
+
+// x itself, or in float32 if its type only stores.
+inline Tensor widened(const Tensor& x) {
+    if (is_quantized(x.dtype())) refuse_blocks(x.dtype());
+    const DType wide = computed_in(x.dtype());
+    return wide == x.dtype() ? x : x.to(wide);
+}
+
+// Whether a and b have one type, in which they are computed.
+inline bool are_one_type(const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && computed_in(a.dtype()) == a.dtype();
+}
+
+// f(a, b) of operands in one type: that of one of them, or float32 for those that only store.
+template <class F>
+Tensor in_one_type(const Tensor& a, const Tensor& b, const F& f) {
+    for (const DType type : {computed_in(a.dtype()), computed_in(b.dtype())})
+        if (promotes(a.dtype(), type) && promotes(b.dtype(), type))
+            return f(promoted(Op::name(), a, type), promoted(Op::name(), b, type));
+    throw_unmixable(Op::name(), a, b);
+}
+
+// Element i of a contiguous array, which << prints.
+inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
+
+// The rows at ids (R,), which are in range, of a matrix (n, k) that stores, as float32 (R, k).
+Tensor rows_at(const Tensor& weight, const Tensor& ids);
+
+// 1 / (1 − p) for elements that are kept, else 0 (kernels::fill_dropout).
+Tensor dropout_mask(const Shape& shape, DType dtype, const kernels::Dropout& dropout);
+
+// dy = da b + a db for y = a b, a product of the first two tensors that were saved; dx is da and db.
+template <class Product>
+Tensor product_rule(const Product& product, const Saved& saved, const Grads& dx) {
+    const Tensor da_b = dx[0].defined() ? product(dx[0], saved[1]) : Tensor(),
+                 a_db = dx[1].defined() ? product(saved[0], dx[1]) : Tensor();
+    return !da_b.defined() ? a_db : !a_db.defined() ? da_b : da_b + a_db;
+}
+
+// As record, under the name of the operation that runs.
+inline Tensor record(Tensor y, const std::vector<Tensor>& inputs, const std::vector<Tensor>& save_for_backward,
+                     Vjp vjp, Jvp jvp = nullptr) {
+    return record(Op::name(), std::move(y), inputs, save_for_backward, std::move(vjp), std::move(jvp));
+}
+inline Tensor record_symmetric(Tensor y, const std::vector<Tensor>& inputs,
+                               const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    return record_symmetric(Op::name(), std::move(y), inputs, save_for_backward, std::move(vjp));
+}
+
+// A mean over axes, which have size 1, and what remains of x without it.
+struct Centred {
+    Tensor mean;  // outside the graph
+    Tensor rest;  // x − mean, in x's shape
+};
+Centred centred(const Tensor& x, const Axes& axes);
+// The end of a message about an index that is out of range for an axis of size n.
+inline std::string valid_indices(std::int64_t n) {
+    return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
+}
+
+// A scalar of x's type, for arithmetic with plain numbers. DTypeError, naming `operation`, unless the type
+// holds the number exactly.
+inline Tensor scalar_like(const Tensor& x, double value) {
+    check_representable(Op::name(), value, x.dtype());
+    return full({}, value, x.dtype());
+}
+
+// The same for arithmetic with x, in the type in which that is.
+inline Tensor scalar_beside(const Tensor& x, double value) {
+    const DType type = computed_in(x.dtype());
+    check_representable(Op::name(), value, type);
+    return full({}, value, type);
+}
+
+// A scalar of int64, exactly.
+inline Tensor integer(std::int64_t n) { return from_vector(std::vector{n}, {}); }
+
+// The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
+// graph.
+inline Tensor unchanged(const Tensor& x) {
+    return is_grad_enabled() || (!x.requires_grad() && x.impl().tangents.empty()) ? x : x.detach();
+}
+
+// Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
+// finite. Such a row has a gradient of 0, but 0 · NaN would spread NaN to whatever the rows share.
+inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis) {
+    const NoGrad off;
+    if (all(isfinite(y))) return {};
+    return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+#include "core/kernels.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <iostream>
+#include <mutex>
+#include <numeric>
+
+#include "weft/core/matmul_precision.h"
+
+namespace weft {
+
+namespace {
+bool is_medium(std::string_view precision) {
+    if (precision != "medium" && precision != "highest")
+        throw ValueError("set_float32_matmul_precision: \"", precision, "\"; use \"highest\" or \"medium\"");
+    if (precision == "medium" && !has_bfloat16_products()) {
+        static std::once_flag said;
+        std::call_once(said, [] {
+            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN 2.6 (Debian's "
+                         "libdnnl-dev, when "
+                         "Weft is built) and a processor with AVX512-BF16 or AMX\n";
+        });
+    }
+    return precision == "medium";
+}
+}  // namespace
+
+void set_float32_matmul_precision(std::string_view precision) {
+    Modes::set(Modes::medium_products, is_medium(precision));
+}
+std::string get_float32_matmul_precision() { return Modes::all(Modes::medium_products) ? "medium" : "highest"; }
+Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
+    : mode_(Modes::medium_products, is_medium(precision)) {}
+bool has_bfloat16_products() {
+    return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
+}
+
+namespace kernels {
+
+Array copy_of(const Array& x, DType dtype) {
+    Array made = make_array(x.shape, dtype);
+    copy(made, x);
+    return made;
+}
+
+Array contiguous(const Array& x) { return x.is_contiguous() ? x : copy_of(x); }
+
+Array filled(const Shape& shape, double value, DType dtype, const char* operation) {
+    Array x = make_array(shape, dtype, operation);
+    fill(x, value);
+    return x;
+}
+
+DType operand_type(DType type) {
+    return Modes::all(Modes::medium_products) && type == float32 ? bfloat16 : type;
+}
+
+void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
+    for (std::int64_t size : {m, n, k})
+        if (size > INT_MAX)
+            throw ShapeError(operation, ": a size of ", size, " in (", m, ", ", k, ") @ (", k, ", ", n,
+                             ") is more than BLAS can count (", INT_MAX, "); cut the product into slices");
+}
+
+bool all(const Array& x) {
+    const Array dense = contiguous(x);
+    const bool* data = dense.data<bool>();
+    return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
+}
+
+std::int64_t first_beyond(const Array& x, DType to) {
+    const bool narrows =
+        is_floating_point(to) ? computed_in(to) != to : to == int64 && is_floating_point(x.dtype);
+    if (!narrows || to == x.dtype || x.dtype == boolean) return -1;
+    const Array dense = contiguous(x);
+    return visit_any(x.dtype, [&]<class T>(T) {
+        const T *begin = dense.data<T>(), *end = begin + dense.numel();
+        const T* found = std::find_if(begin, end, [to, limit = end_of(to).infinite](T v) {
+            const auto value = static_cast<double>(v);
+            return to == int64 ? !(value >= -0x1p63 && value < 0x1p63)
+                               : std::abs(value) >= limit && std::abs(value) < INFINITY;
+        });
+        return found == end ? -1 : found - begin;
+    });
+}
+
+std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high,
+                           std::optional<std::int64_t> allowed) {
+    const std::int64_t* index = indices.data<std::int64_t>();
+    for (std::int64_t i = 0; i < indices.numel(); ++i)
+        if ((index[i] < low || index[i] >= high) && index[i] != allowed) return i;
+    return -1;
+}
+
+}  // namespace kernels
+}  // namespace weft

@@ -1,0 +1,170 @@
+#include "weft/core/products.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "core/common.h"
+#include "core/slots.h"
+
+namespace weft {
+
+namespace {
+
+// a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with equal inner sizes.
+Tensor product(const Tensor& a, const Tensor& b) {
+    const std::int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+    if (a.rank() > 2 && b.rank() == 2 && a.numel() > 0) {  // one large product instead of many small ones
+        Shape shape = a.shape();
+        shape[-1] = n;
+        return product(a.reshape({-1, k}), b).reshape(shape);
+    }
+    const Op op("matmul");
+    kernels::check_gemm_sizes("matmul", m, n, k);
+    Shape batch_a = a.shape(), batch_b = b.shape();
+    for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);
+    Shape batch;
+    try {
+        batch = broadcast_shapes(batch_a, batch_b);
+    } catch (const ShapeError& error) {
+        const std::string_view what = error.what();
+        throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": leading axes",
+                         what.substr(what.find(": ")));
+    }
+    const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
+        Shape shape = batch;
+        shape.push_back(rows);
+        shape.push_back(columns);
+        return shape;
+    };
+    Array y = make_array(matrices(m, n), a.dtype());
+    kernels::matmul(y, broadcast_view(a.array(), matrices(m, k)), broadcast_view(b.array(), matrices(k, n)));
+    // y = a b:  da = dy bᵀ,  db = aᵀ dy
+    return record(
+        Tensor(std::move(y)), {a, b}, {a, b},
+        [](const Saved& saved, const Tensor& dy) {
+            const Tensor &a = saved[0], &b = saved[1];
+            return Grads{
+                saved.needs_input_grad(0) ? sum_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+                saved.needs_input_grad(1) ? sum_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+        },
+        [](const Saved& saved, const Grads& dx) { return product_rule(product, saved, dx); });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+    const Op op("matmul", Op::of_others);
+    if (!are_one_type(a, b) && is_floating_point(a.dtype()) && is_floating_point(b.dtype()))
+        return in_one_type(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
+    check_same_dtype(a, b);
+    check_floating(a);
+    const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
+    if (a.rank() == 0 || b.rank() == 0)
+        throw ShapeError("matmul: a scalar has no rows or columns: ", shapes(), "; use * to scale");
+    const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
+    if (a.size(-1) != k)
+        throw ShapeError(
+            "matmul: inner dimensions differ: ", shapes(), ": ", a.size(-1), " against ", k,
+            "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
+    const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
+    if (a.rank() == 1 && b.rank() == 1) return y.reshape({});
+    return a.rank() == 1 ? y.squeeze(-2) : b.rank() == 1 ? y.squeeze(-1) : y;
+}
+
+namespace {
+
+// x Wᵀ + b, of W in x's type
+Tensor small_linear(const Inputs& in, const LinearOptions&) {
+    const Tensor y = matmul(in[0], in[1].to(in[0].dtype()).T());
+    return in[2].defined() ? y + in[2] : y;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    const Op op("linear", Op::of_others);
+    check_floating(x);
+    if (computed_in(weight.dtype()) == weight.dtype())
+        check_same_dtype(x, weight);
+    else if (x.dtype() != float32)
+        throw DTypeError("linear: a weight in half or in blocks is computed in float32, and x is ",
+                         name(x.dtype()), "; convert x with to(float32), or the weight with to()");
+    const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
+    if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
+        throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
+    if (bias.defined()) check_same_dtype(x, bias);
+    const std::int64_t in = weight.size(1), out = weight.size(0);
+    if (bias.defined() && bias.shape() != Shape{out})
+        throw ShapeError("linear: ", sizes(), ", bias ", bias.shape(), ": the bias must be (", out, ",)");
+    Shape shape = x.shape();
+    shape[-1] = out;
+    const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
+    kernels::check_gemm_sizes("linear", rows, out, in);
+    return run("linear", {x, weight, bias}, LinearOptions{shape, rows}, small_linear, linear_kernel);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+    const Op op("outer", Op::of_others);
+    if (a.rank() != 1 || b.rank() != 1)
+        throw ShapeError("outer: tensors of shape ", a.shape(), " and ", b.shape(), "; both must be vectors");
+    return a.unsqueeze(1) * b;
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+    const Op op("dot", Op::of_others);
+    if (a.rank() != 1 || a.shape() != b.shape())
+        throw ShapeError("dot: tensors of shape ", a.shape(), " and ", b.shape(),
+                         "; both must be vectors of one length");
+    return sum(a * b);
+}
+
+namespace {
+
+// x with the named axes first, or last, and both groups of axes flattened; and the shape of the others.
+std::pair<Tensor, Shape> as_matrix(const Tensor& x, std::vector<int> names, bool first) {
+    std::vector<bool> named(static_cast<std::size_t>(x.rank()));
+    Shape axes, rest;
+    std::int64_t k = 1;
+    for (int& axis : names) {
+        axis = normalize_axis(axis, x.rank(), "tensordot");
+        if (named[static_cast<std::size_t>(axis)])
+            throw IndexError("tensordot: axis ", axis, " is named twice; name each axis once");
+        named[static_cast<std::size_t>(axis)] = true;
+        k *= x.size(axis);
+    }
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (!named[static_cast<std::size_t>(axis)]) axes.push_back(axis), rest.push_back(x.size(axis));
+    for (std::size_t i = 0; i < names.size(); ++i) axes.insert(first ? static_cast<int>(i) : -1, names[i]);
+    const Tensor y = x.permute(axes);
+    return {first ? y.reshape({k, rest.numel()}) : y.reshape({rest.numel(), k}), rest};
+}
+
+}  // namespace
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::pair<std::vector<int>, std::vector<int>>& axes) {
+    const Op op("tensordot", Op::of_others);
+    const auto& [of_a, of_b] = axes;
+    bool fits = of_a.size() == of_b.size();
+    for (std::size_t i = 0; fits && i < of_a.size(); ++i) fits = a.size(of_a[i]) == b.size(of_b[i]);
+    if (!fits)
+        throw ShapeError("tensordot: the axes of ", a.shape(), " and ", b.shape(),
+                         " do not fit; name as many of both, with equal sizes");
+    auto [left, shape] = as_matrix(a, of_a, false);
+    const auto [right, columns] = as_matrix(b, of_b, true);
+    for (const std::int64_t size : columns) shape.push_back(size);
+    return matmul(left, right).reshape(shape);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
+    if (axes < 0 || axes > a.rank() || axes > b.rank())
+        throw ValueError("tensordot: ", axes, " axes of ", a.shape(), " and ", b.shape(),
+                         "; use 0 or more, at most as many as both have");
+    std::vector<int> last(static_cast<std::size_t>(axes)), first(last.size());
+    std::iota(last.begin(), last.end(), a.rank() - axes);
+    std::iota(first.begin(), first.end(), 0);
+    return tensordot(a, b, {last, first});
+}
+
+}  // namespace weft
