@@ -355,10 +355,10 @@ class SiteTest(unittest.TestCase):
         found = names.Names(entities.read(ROOT / "build/docs/doxygen"))
         header = "weft/nn/layers.h"
         self.assertEqual(reference.Page(found, None, header).without_example(), [])
-        embedding = next(entity for entity in found.headers[header] if entity.short == "Embedding")
-        embedding.text = embedding.text.split("\n\n")[0]
+        gated = next(entity for entity in found.headers[header] if entity.short == "GatedMLP")
+        gated.text = gated.text.split("\n\n")[0]
         page = reference.Page(found, None, header)
-        self.assertEqual([entity.short for entity in page.without_example()], ["Embedding"])
+        self.assertEqual([entity.short for entity in page.without_example()], ["GatedMLP"])
 
     def test_the_keyboard_shows_where_it_is(self):
         for size in [DESKTOP, PHONE]:
