@@ -36,10 +36,7 @@ int main(int argc, char** argv) try {
     d.box(20, y, 552, 104, "", {}).text(36, y + 24, "weft::core", name);
     d.text(172, y + 24, "tensors, gradients, operations, masks, random numbers", small);
     const char* rooms[] = {"core", "ops", "fast", "derive", "watch"};
-    for (int i = 0; i < 5; ++i) {
-        d.box(36 + 107 * i, y + 48, 85, 38, rooms[i], {.fill = "#fff"});
-        if (i > 0) d.arrow(36 + 107 * i, y + 67, 36 + 107 * i - 20, y + 67);
-    }
+    for (int i = 0; i < 5; ++i) d.box(36 + 107 * i, y + 48, 85, 38, rooms[i], {.fill = "#fff"});
     d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
     d.text(592, y + 60, "OpenBLAS, oneDNN, oneTBB", other);
     io::save_text(argv[1], d.svg());
