@@ -34,7 +34,7 @@ TREE, BUILD, SCRATCH = WORK / "tree", WORK / "build", WORK / "scratch"
 EQUIVALENT = ROOT / "tests/mutants/mutants_equivalent.txt"
 
 # The parts of the library, with the least share of mutants that the tests must notice.
-PARTS = {"core": (0.95, ["base", "core", "ops", "packed", "derive", "watch"]),
+PARTS = {"core": (0.95, ["base", "core", "ops", "packed", "fast", "derive", "watch"]),
          "nn": (0.95, ["nn", "optim", "check"]),
          "elsewhere": (0.90, ["io", "text", "lm", "viz", "report", "training", "dist"])}
 LAST = "~[programs]~[book]~[house]"  # pages and sources are not what is tested here

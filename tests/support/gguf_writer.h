@@ -11,6 +11,7 @@
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"
 #include "weft/ops.h"
+#include "weft/packed/packed.h"
 
 class GgufWriter {
 public:
