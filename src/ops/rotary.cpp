@@ -3,6 +3,7 @@
 
 #include "core/common.h"
 #include "ops/slots.h"
+#include "weft/ops/shapes.h"
 
 namespace weft {
 
