@@ -71,13 +71,13 @@ void refuse_blocks(DType dtype) {
 }
 
 std::byte* bytes_at(const Array& x) {
-    const std::int64_t length = blocks_of(x.dtype).length;
+    const auto [type, length, bytes] = blocks_of(x.dtype);
     if (length > 1 &&
         (!x.is_contiguous() || x.rank() == 0 || x.shape[-1] % length != 0 || x.offset % length != 0))
-        throw DTypeError(speaker(), ": a view ", x.shape, " of blocks of ", name(x.dtype),
+        throw DTypeError(speaker(), ": a view ", x.shape, " of blocks of ", type,
                          ", which does not have whole rows; take rows of the weight one after the other, or "
                          "convert it with to(float32) before");
-    return x.storage->begin() + bytes_of(x.dtype, x.offset);
+    return x.storage->begin() + x.offset / length * bytes;
 }
 
 void check_computes(const char* operation, DType dtype) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iostream>
 #include <mutex>
-#include <numeric>
 
 #include "weft/core/matmul_precision.h"
 

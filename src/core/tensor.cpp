@@ -69,9 +69,8 @@ void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
                          " do not mix; convert both with to(float32)");
     const bool one_number =
         (a.rank() == 0) != (b.rank() == 0) && takes_gradient(a.dtype()) && takes_gradient(b.dtype());
-    const bool keeps_a = is_quantized(b.dtype()) ? true
-                         : one_number            ? b.rank() == 0
-                                                 : b.dtype() == float64 || promotes(b.dtype(), a.dtype());
+    const bool keeps_a = is_quantized(b.dtype()) ||
+                         (one_number ? b.rank() == 0 : b.dtype() == float64 || promotes(b.dtype(), a.dtype()));
     const Tensor &kept = keeps_a ? a : b, &other = keeps_a ? b : a;
     throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()), " do not mix; convert the ",
                      name(other.dtype()), " one, of shape ", other.shape(), ", with to(", name(kept.dtype()),
