@@ -2,5 +2,4 @@
 #pragma once
 
 #include "weft/dist/data_parallel.h"
-#include "weft/dist/group.h"
 #include "weft/nn.h"

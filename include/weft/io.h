@@ -8,6 +8,5 @@
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/text/tokenizer.h"

@@ -4,6 +4,4 @@
 #include "weft/io.h"
 #include "weft/nn.h"
 #include "weft/viz/figure.h"
-#include "weft/viz/ledger.h"
 #include "weft/viz/pictures.h"
-#include "weft/viz/storage.h"

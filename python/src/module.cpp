@@ -3,7 +3,7 @@
 
 #include "bind.h"
 #include "core/array.h"
-#include "nn/attributes.h"
+#include "nn/registry.h"
 
 namespace {
 

@@ -1,16 +1,171 @@
-// The attention checklist: the traced run, the report, and the order of the checks.
+// The checks that need more runs: gradients, influence, and masks of the checklist's own.
+// B batch, T tokens, C = d_model, H heads, d_k the width of a head.
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <numeric>
 
 #include "traced_run.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/plain.h"
+#include "weft/base/text.h"
+#include "weft/core/creation.h"
+#include "weft/core/modes.h"
+#include "weft/core/record.h"
+#include "weft/ops/random.h"
 #include "weft/watch/trace.h"
 
 namespace weft::check {
+
+namespace {
+
+// Weights y randomly, so no gradient cancels by chance.
+Tensor loss_of(const Tensor& y) {
+    Rng rng(1);
+    return sum(y * randn(y.shape(), rng, y.dtype()));
+}
+
+// Names the first block of `width` rows or columns of a matrix's gradient that is all zero, or returns "". Adds
+// the head if the number of blocks is a multiple of num_heads.
+std::string zero_block(const Tensor& gradient, std::int64_t width, std::int64_t num_heads) {
+    for (int axis = 0; axis < 2; ++axis) {
+        const std::int64_t size = gradient.size(axis);
+        if (size % width != 0) continue;
+        for (std::int64_t begin = 0; begin < size; begin += width) {
+            if (largest(gradient.slice(axis, begin, begin + width)) != 0) continue;
+            const std::string head = size % (width * num_heads) == 0
+                                         ? " (head " + std::to_string(begin / width % num_heads) + ")"
+                                         : "";
+            return (axis == 0 ? "rows " : "columns ") + std::to_string(begin) + " to " +
+                   std::to_string(begin + width - 1) + head;
+        }
+    }
+    return "";
+}
+
+// At least H samples: those of x in turn, with tokens rotated by one more each time around.
+Tensor sample_per_head(const Tensor& x, std::int64_t num_heads) {
+    const std::int64_t B = x.size(0), T = x.size(1);
+    std::vector<Tensor> samples;
+    for (std::int64_t s = 0; s < std::max<std::int64_t>(2, num_heads); ++s) {
+        const std::int64_t turn = s / B % T;
+        samples.push_back(cat({x[s % B].slice(0, turn, T), x[s % B].slice(0, 0, turn)}));
+    }
+    return stack(samples);
+}
+
+bool fits(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T) {
+    try {
+        (void)mask.materialize(B, H, T, T);
+        return true;
+    } catch (const ShapeError&) {
+        return false;
+    }
+}
+
+// (B, T, T), true = blocked: sample s blocks key s mod T for every query except that token's own.
+Tensor per_sample_masks(std::int64_t B, std::int64_t T) {
+    std::vector<bool> blocked;
+    for (std::int64_t s = 0; s < B; ++s)
+        for (std::int64_t i = 0; i < T; ++i)
+            for (std::int64_t j = 0; j < T; ++j) blocked.push_back(j == s % T && i != j);
+    return from_vector(blocked, {B, T, T});
+}
+
+}  // namespace
+
+Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
+    const TracedRun run = traced_run(subject, x);
+    if (!run.y.requires_grad()) return {false, "the output is outside the graph"};
+    const std::int64_t width = std::gcd(run["q"].size(-1), run["v"].size(-1));  // divides d_k and d_v
+    nn::NamedTensors named = subject.parameters;
+    const bool of_steps = named.empty();
+    if (of_steps) named = {{"q", run["q"]}, {"k", run["k"]}, {"v", run["v"]}};
+    std::vector<Tensor> wanted;
+    for (const auto& [name, value] : named) wanted.push_back(value);
+    const std::vector<Tensor> gradients = grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true});
+    std::size_t matrices = 0;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const Tensor& gradient = gradients[i];
+        const std::string& name = named[i].first;
+        if (!gradient.defined()) return {false, name, " has no gradient"};
+        if (!std::isfinite(largest(gradient))) return {false, name, " has a gradient that is not finite"};
+        if (of_steps) {
+            for (std::int64_t h = 0; h < gradient.size(1); ++h)
+                if (largest(gradient.select(1, h)) == 0) return {false, name, " has no gradient in head ", h};
+        } else if (gradient.rank() == 2) {
+            ++matrices;
+            const std::string zero = zero_block(gradient, width, subject.num_heads);
+            if (!zero.empty()) return {false, name, " has no gradient in ", zero};
+        }
+    }
+    if (of_steps) return {true, "q, k and v in each of ", subject.num_heads, " heads"};
+    return {true, gradients.size(), " parameters, ", matrices, " of them matrices, in every block of ", width};
+}
+
+Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
+    const NoGrad off;
+    const TracedRun run = traced_run(subject, x);
+    const std::int64_t B = x.size(0), T = x.size(1);
+    const std::int64_t edits = std::min<std::int64_t>(T, 16);        // tokens, spread evenly
+    const Tensor heads_that_see = sum((!run.blocked).to(int64), 1);  // (B, T, T)
+    std::int64_t rows = 0;
+    for (std::int64_t edit = 0; edit < edits; ++edit) {
+        const std::int64_t j = edit * (T - 1) / std::max<std::int64_t>(1, edits - 1), b = edit % B;
+        Tensor other = x.clone();
+        other[b][j].copy_(x[b][j] * -3 + 1);
+        const Tensor y = traced_run(subject, other).y;
+        for (std::int64_t sample = 0; sample < B; ++sample)
+            for (std::int64_t i = 0; i < T; ++i) {
+                if (sample == b && (i == j || heads_that_see.at({b, i, j}) > 0)) continue;
+                ++rows;
+                if (!equal_values(y[sample][i], run.y[sample][i]))
+                    return Outcome(false, "editing token ", j, " of sample ", b,
+                                   " changed the output of token ", i, " of sample ", sample,
+                                   ", which may not see it");
+            }
+    }
+    if (rows == 0) return {Verdict::not_applicable, "every token may see every token, and there is one sample"};
+    return {true, edits, " tokens edited, ", rows, " outputs that may not see them unchanged to the last bit"};
+}
+
+Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
+    const NoGrad off;
+    // With as many samples as heads, code can confuse a mask per sample with one per head. Use x itself if the
+    // subject's own mask does not fit that many samples.
+    const std::int64_t T = x.size(1);
+    const Tensor more = sample_per_head(x, subject.num_heads);
+    const Tensor samples = fits(subject.mask, more.size(0), subject.num_heads, T) ? more : x;
+    const std::int64_t B = samples.size(0);
+    const Tensor own = per_sample_masks(B, T);
+    const TracedRun run = traced_run(subject, samples, Mask::blocked(own));
+    const Tensor weights = run["weights"];
+    for (const Outcome& outcome :
+         {blocked_are_0(weights, run.blocked), rows_sum_to_1(weights, run.blocked, true)})
+        if (!outcome.passed()) return {false, B, " samples, sample s hiding key s: ", outcome.evidence};
+    return {true, B, " samples, sample s hiding key s: each hides its own"};
+}
+
+Outcome fully_masked_row(const AttentionSubject& subject, const Tensor& x) {
+    const std::int64_t T = x.size(1), i = T - 1;
+    Tensor blocked = zeros({T, T}, boolean);
+    blocked[i].fill_(1);
+    Tensor input = x.clone().requires_grad_();
+    const TracedRun run = traced_run(subject, input, Mask::blocked(blocked));
+    for (const char* name : {"weights", "heads"}) {
+        const Tensor row = run[name].detach().select(2, i);
+        if (largest(row) != 0)
+            return {false, name, " of a token that sees nothing: up to ", format_number(largest(row), 4),
+                    ", not 0"};
+    }
+    if (largest(run["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
+    std::vector<Tensor> wanted{input};
+    for (const auto& [name, parameter] : subject.parameters) wanted.push_back(parameter);
+    for (const Tensor& gradient : grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true}))
+        if (gradient.defined() && !std::isfinite(largest(gradient))) return {false, "a gradient is not finite"};
+    return {true, "token ", i, " blinded: weights, heads and merged 0, gradients finite"};
+}
+
+// The attention checklist: the traced run, the report, and the order of the checks.
 
 namespace {
 

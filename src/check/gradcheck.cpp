@@ -8,11 +8,10 @@
 #include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
 #include "weft/core/creation.h"
-#include "weft/core/grad.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/lent.h"
-#include "weft/core/raw.h"
+#include "weft/core/modes.h"
+#include "weft/core/record.h"
 #include "weft/ops/random.h"
+#include "weft/packed/packed.h"
 
 namespace weft::check {
 

@@ -8,7 +8,7 @@
 
 #include "nn/registry.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 #include "weft/check/gradient_flow.h"
 #include "weft/watch/trace.h"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "weft/core/dtype.h"
 #include "weft/core/error.h"
 #include "weft/core/shape.h"
-#include "weft/core/visit.h"
 
 namespace weft {
 

@@ -1,14 +1,108 @@
-// B samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v widths.
+// The columns of tokens as heads, and the inverse.
 #include "weft/core/attention.h"
 
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "core/common.h"
 #include "core/masked_matmul.h"
-#include "core/slots.h"
+#include "core/run.h"
 
 namespace weft {
+
+namespace {
+
+// The width of each of `parts` equal parts of x's columns.
+std::int64_t part_width(const Tensor& x, std::int64_t parts, const char* caller) {
+    if (x.rank() != 2 && x.rank() != 3)
+        throw ShapeError(caller, ": takes (B, T, C) or (T, C), not ", x.shape());
+    if (parts < 1 || x.size(-1) % parts != 0)
+        throw ShapeError(caller, ": the last axis of ", x.shape(), " does not divide into ", parts,
+                         " equal parts; use a number of heads that divides it");
+    return x.size(-1) / parts;
+}
+
+}  // namespace
+
+Tensor Heads::split(const Tensor& x, std::int64_t num_heads, const char* caller) {
+    const std::int64_t d_k = part_width(x, num_heads, caller);
+    if (x.rank() == 2) return x.reshape({x.size(0), num_heads, d_k}).permute({1, 0, 2});  // (H, T, d_k)
+    return x.reshape({x.size(0), x.size(1), num_heads, d_k}).permute({0, 2, 1, 3});       // (B, H, T, d_k)
+}
+
+Tensor Heads::merge(const Tensor& x, const char* caller) {
+    if (x.rank() == 3)  // (H, T, d_k) → (T, H, d_k) → (T, C)
+        return x.permute({1, 0, 2}).reshape({x.size(1), x.size(0) * x.size(2)});
+    if (x.rank() == 4)  // (B, H, T, d_k) → (B, T, H, d_k) → (B, T, C)
+        return x.permute({0, 2, 1, 3}).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+    throw ShapeError(caller, ": takes (B, H, T, d_k) or (H, T, d_k), not ", x.shape());
+}
+
+std::array<Tensor, 3> Heads::split_qkv(const Tensor& x, const HeadSizes& sizes, const char* caller) {
+    const auto [H, G, d_k] = sizes;
+    const std::int64_t parts = H < 1 || G < 1 ? 0 : H + 2 * G;
+    const std::int64_t width = d_k > 0 && parts > 0 ? d_k : part_width(x, parts, caller);
+    const std::int64_t q_end = H * width, k_end = q_end + G * width;
+    if (k_end > x.size(-1) || (x.size(-1) - k_end) % G != 0)
+        throw ShapeError(caller, ": the last axis of ", x.shape(), " is not ", H + G, " · ", width,
+                         " columns of queries and keys, and values in ", G, " equal parts; change the sizes");
+    return {split(x.slice(-1, 0, q_end), H, caller), split(x.slice(-1, q_end, k_end), G, caller),
+            split(x.slice(-1, k_end, x.size(-1)), G, caller)};
+}
+
+namespace {
+
+// The values of y. If the plain product is finite, it is the result, because then everything in it was finite.
+Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
+    const NoGrad off;
+    const Tensor y = matmul(a, b);
+    if (all(isfinite(y))) return y;
+    if (pairs == Pairs::in_y) return blocked.defined() ? masked_fill(y, blocked, 0) : y;
+    const Tensor none = blocked.defined() ? blocked : zeros({}, boolean);
+    const Shape& shape = (pairs == Pairs::in_a ? a : b).shape();
+    kernels::masked_matmul(y.array(), a.array(), b.array(), broadcast_view(none.array(), shape), pairs);
+    return y;
+}
+
+}  // namespace
+
+Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
+    const Op op("matmul");
+    const Tensor y = values(a, b, blocked, pairs);
+    // y = a b:  da = dy bᵀ,  db = aᵀ dy
+    return record(
+        y, {a, b}, {a, b, blocked, y},
+        [pairs](const Saved& saved, const Tensor& dy) {
+            const Tensor &a = saved[0], &b = saved[1];
+            Tensor blocked = saved[2];
+            if (pairs != Pairs::in_b) {
+                const Tensor no_gradient = rows_without_gradient(saved[3], dy, -1);
+                if (no_gradient.defined()) blocked = blocked.defined() ? blocked || no_gradient : no_gradient;
+            }
+            const Tensor flipped = blocked.defined() ? blocked.transpose(-2, -1) : Tensor();
+            // Which matrix of dy bᵀ and of aᵀ dy has the pairs that y = a b has in a, in b or in y.
+            constexpr Pairs in_da[] = {Pairs::in_y, Pairs::in_b, Pairs::in_a};
+            constexpr Pairs in_db[] = {Pairs::in_a, Pairs::in_y, Pairs::in_b};
+            const auto i = static_cast<std::size_t>(pairs);
+            Grads grads(2);
+            if (saved.needs_input_grad(0))
+                grads[0] =
+                    masked_matmul(dy, b.transpose(-2, -1), pairs == Pairs::in_b ? flipped : blocked, in_da[i]);
+            if (saved.needs_input_grad(1))
+                grads[1] =
+                    masked_matmul(a.transpose(-2, -1), dy, pairs == Pairs::in_a ? flipped : blocked, in_db[i]);
+            return grads;
+        },
+        [pairs](const Saved& saved, const Grads& dx) {
+            const auto product = [&](const Tensor& a, const Tensor& b) {
+                return masked_matmul(a, b, saved[2], pairs);
+            };
+            return product_rule(product, saved, dx);
+        });
+}
+
+// B samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v widths.
 
 namespace {
 

@@ -10,9 +10,8 @@
 #include <set>
 
 #include "core/node.h"
-#include "weft/core/lent.h"
 #include "weft/core/op.h"
-#include "weft/core/running.h"
+#include "weft/core/record.h"
 #include "weft/core/scoped.h"
 
 namespace weft {

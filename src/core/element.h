@@ -4,7 +4,7 @@
 // argument is there for its type alone.)
 #pragma once
 
-#include "core/expression.h"
+#include "core/formula.h"
 #include "core/kernels.h"
 #include "weft/core/random.h"
 

@@ -1,10 +1,95 @@
-// A formula over arrays, element by element: every elementwise operation is one (core/elementwise.h).
+// The only private header that includes xtensor, whose headers moved between versions.
 #pragma once
 
-#include "core/expression.h"
+#include <algorithm>
+#include <array>
+#include <tuple>
+
 #include "core/kernels.h"
 
+#if __has_include(<xtensor/containers/xadapt.hpp>)
+#include <xtensor/containers/xadapt.hpp>
+#include <xtensor/core/xmath.hpp>
+#else
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
+#endif
+
 namespace weft::kernels {
+
+// How a formula, a function that makes an xtensor expression of its operands, is computed element by element.
+
+// n consecutive elements as an xtensor expression.
+template <class T>
+auto adapt(const T* x, std::int64_t n) {
+    const auto size = static_cast<std::size_t>(n);
+    return xt::adapt(x, size, xt::no_ownership(), std::array<std::size_t, 1>{size});
+}
+
+// Marks a formula that is evaluated one element at a time, with the functions of std:
+//     by_element([](const auto& x) { return xt::sin(x); })
+// So are quotients and square roots, which the compiler makes vectors of: on arm64 xsimd's are approximations
+// of floats.
+template <class F>
+struct ByElement {
+    F f;
+    auto operator()(const auto&... x) const { return f(x...); }
+};
+template <class F>
+ByElement<F> by_element(F f) {
+    return {f};
+}
+
+// A plain number, which T holds exactly, in the arithmetic of visit_wrapping, where int64 is unsigned.
+template <class T>
+T number(double value) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::int64_t>(value));
+    else
+        return static_cast<T>(value);
+}
+
+// y = f(x…) for n consecutive elements, one after the other. (The operands have names because the expression
+// refers to them.)
+template <class T, class F, class... X>
+void element_run(std::int64_t n, T* y, const F& formula, const X*... x) {
+    const std::tuple operands(adapt(x, n)...);
+    const auto e = std::apply(formula, operands);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(e.data_element(static_cast<std::size_t>(i)));
+}
+
+// The same, of whole vectors where xtensor has vector code for all of the expression; the last one is padded
+// with zeros. A view gets the bits of its copy, because every element passes through the same code.
+template <class T, class F, class... X>
+void vector_run(std::int64_t n, T* y, const F& f, const X*... x) {
+    const std::tuple operands(adapt(x, n)...);
+    const auto e = std::apply(f, operands);
+    if constexpr ((std::is_same_v<X, T> && ...) &&
+                  xt::has_simd_interface<std::decay_t<decltype(e)>, T>::value) {
+        constexpr auto width = static_cast<std::int64_t>(xt_simd::simd_traits<T>::size);
+        std::int64_t i = 0;
+        const auto vector_at = [](const auto& e, std::int64_t i) {  // elements i, i + 1, … as one vector
+            return e.template load_simd<xt_simd::unaligned_mode, T>(static_cast<std::size_t>(i));
+        };
+        for (; i + width <= n; i += width) vector_at(e, i).store_unaligned(y + i);
+        if (i == n) return;
+        T last[width], buffers[sizeof...(X)][width] = {};
+        auto padded = [&, next = buffers](const T* from) mutable -> const T* {
+            std::copy(from + i, from + n, *next);
+            return *next++;
+        };
+        vector_run(width, last, f, padded(x)...);
+        std::copy(last, last + (n - i), y + i);
+    } else {
+        element_run(n, y, f, x...);
+    }
+}
+template <class T, class F, class... X>
+void vector_run(std::int64_t n, T* y, const ByElement<F>& f, const X*... x) {
+    element_run(n, y, f, x...);
+}
+
+// A formula over arrays, element by element: every elementwise operation is one (core/elementwise.h).
 
 // for_runs with a function f(n, y, x…) on elements of the types Y and X…. (A plain function and a context, so
 // that the loop over runs is compiled once; conditional_t<true, Array, X> is Array, once for each X.)

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "core/node.h"
-#include "weft/core/lent.h"
 #include "weft/core/op.h"
+#include "weft/core/record.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "core/common.h"
 #include "core/elementwise.h"
 #include "core/kernels.h"
-#include "core/slots.h"
+#include "core/run.h"
 
 namespace weft {
 

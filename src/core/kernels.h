@@ -1,18 +1,89 @@
+// A place where something else may stand in for a function.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "core/array.h"
+#include "weft/core/modes.h"
+
+namespace weft::kernels {
+
+// A primitive. Its plain loops, written beside it, are what it means; where src/fast has something faster, that
+// runs, except under Plain(Plain::primitives). It is known before any program starts.
+template <class Function>
+class Slot;
+template <class Result, class... Arguments>
+class Slot<Result(Arguments...)> {
+public:
+    using Type = Result(Arguments...);
+    constexpr Slot(Type* plain, Type* const& fast) : plain_(plain), fast_(&fast) {}
+    bool is_plain() const { return *fast_ == nullptr || weft::is_plain(Plain::primitives); }
+    Result operator()(Arguments... arguments) const {
+        return (is_plain() ? plain_ : *fast_)(std::forward<Arguments>(arguments)...);
+    }
+
+private:
+    Type* plain_;
+    Type* const* fast_;  // null where nothing stands in
+};
+
+// Work in tasks. Their number and borders depend on sizes alone, and no two tasks write the same output, so the
+// number of threads does not change the bits.
+
+// task(context, 0) … task(context, tasks − 1), and the type of the function that the loop was called with.
+struct Loop {
+    std::int64_t tasks;
+    void (*task)(const void* context, std::int64_t index);
+    const void* context;
+    const std::type_info& body;
+};
+
+// Runs a loop's tasks: one after the other, or in any order on several threads, and then rethrows the first
+// exception.
+extern const Slot<void(const Loop& loop)> run_tasks;
+constexpr int max_threads = 1024;
+
+// Runs f(begin, end) over 0 … n in blocks of `grain` items. Loop::body is Body.
+template <class Body, class F>
+void run_blocks(std::int64_t n, std::int64_t grain, const F& f) {
+    grain = std::max<std::int64_t>(grain, 1);
+    const auto run = [&](std::int64_t block) { f(block * grain, std::min(n, (block + 1) * grain)); };
+    const auto task = [](const void* run_block, std::int64_t block) {
+        (*static_cast<decltype(run)*>(run_block))(block);
+    };
+    run_tasks({(n + grain - 1) / grain, task, &run, typeid(Body)});
+}
+
+template <class F>
+void parallel_blocks(std::int64_t n, std::int64_t grain, const F& f) {
+    run_blocks<F>(n, grain, f);
+}
+
+// How many items of `size` elements make a task of about `grain` elements.
+constexpr std::int64_t items_of_a_task(std::int64_t size, std::int64_t grain) {
+    return grain / std::max<std::int64_t>(size, 1) + 1;
+}
+
+// Runs f(0) … f(n − 1), each of which processes `size` elements; a task has about `grain` elements.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f) {
+    run_blocks<F>(n, items_of_a_task(size, grain), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) f(i);
+    });
+}
+
 // The primitives: what each promises. Its plain loops in reference/ are what it means, and src/fast may have
 // something faster for its slot. What has no slot here has one text, written with apply (core/formula.h) or
 // parallel_for. Arrays are strided; inputs have out's shape (broadcast_view makes it) and type unless stated
 // otherwise. int64 wraps on overflow, as in NumPy.
-#pragma once
-
-#include <atomic>
-#include <initializer_list>
-#include <optional>
-#include <vector>
-
-#include "core/array.h"
-#include "core/parallel.h"
-
-namespace weft::kernels {
 
 struct Dropout {
     double p = 0;  // 0 ≤ p < 1
@@ -124,7 +195,7 @@ inline CompactMatrix compact(const Array& w) {
     return {w.dtype, bytes_at(w), w.shape[0], w.shape[1], bytes_of(w.dtype, w.shape[1])};
 }
 // out (R, k), float32, = the rows of W at indices (R,), int64 and within 0 … n − 1; out is contiguous
-// (src/packed/widen.cpp).
+// (src/packed/pack.cpp).
 extern const Slot<void(const Array& out, const CompactMatrix& w, const Array& indices)> widen_rows;
 
 // What stands in the slots: src/fast/install.cpp, or nothing at all (none.cpp), as the program is linked.

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/common.h"
-#include "core/slots.h"
+#include "core/run.h"
 
 namespace weft {
 

@@ -14,7 +14,6 @@
 
 #include "core/array.h"
 #include "core/kernels.h"
-#include "weft/core/grad.h"
 #include "weft/core/record.h"
 #include "weft/core/scoped.h"
 

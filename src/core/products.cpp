@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/common.h"
-#include "core/slots.h"
+#include "core/run.h"
 
 namespace weft {
 

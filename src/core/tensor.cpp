@@ -8,8 +8,8 @@
 #include <ostream>
 
 #include "core/node.h"
-#include "weft/core/lent.h"
-#include "weft/core/raw.h"
+#include "weft/core/record.h"
+#include "weft/packed/packed.h"
 
 namespace weft {
 

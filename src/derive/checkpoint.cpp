@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/node.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/lent.h"
-#include "weft/core/raw.h"
+#include "weft/core/modes.h"
+#include "weft/core/record.h"
+#include "weft/packed/packed.h"
 
 namespace weft {
 namespace {

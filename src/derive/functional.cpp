@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/common.h"
-#include "weft/core/lent.h"
-#include "weft/core/raw.h"
+#include "weft/core/record.h"
 #include "weft/ops/shapes.h"
+#include "weft/packed/packed.h"
 
 namespace weft {
 

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "dist/buckets.h"
-#include "dist/probe.h"
+#include "dist/transport.h"
 #include "weft/base/numbers.h"
-#include "weft/core/grad.h"
-#include "weft/core/grad_mode.h"
+#include "weft/core/modes.h"
+#include "weft/core/record.h"
 #include "weft/ops.h"
 
 namespace weft::dist {

@@ -1,4 +1,4 @@
-#include "weft/dist/group.h"
+#include "weft/dist/data_parallel.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -8,15 +8,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dist/probe.h"
+#include "dist/buckets.h"
 #include "dist/transport.h"
-#include "dist/tree.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/core/error.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/raw.h"
+#include "weft/core/modes.h"
 #include "weft/core/threads.h"
 #include "weft/ops.h"
+#include "weft/packed/packed.h"
 
 namespace weft::dist {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "dist/transport.h"
-#include "weft/base/read_number.h"
+#include "weft/base/numbers.h"
 #include "weft/core/error.h"
 
 namespace weft::dist {

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "core/common.h"
-#include "core/slots.h"
+#include "core/run.h"
 #include "fast/attention_head.h"
-#include "fast/dropout.h"
-#include "fast/masked_gemm.h"
+#include "fast/gemm.h"
+#include "fast/simd.h"
 
 namespace weft::kernels::fast {
 namespace {

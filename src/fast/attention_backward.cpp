@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "fast/attention_head.h"
-#include "fast/dropout.h"
-#include "fast/masked_gemm.h"
+#include "fast/gemm.h"
+#include "fast/simd.h"
 
 namespace weft::kernels::fast {
 namespace {

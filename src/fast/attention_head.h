@@ -9,7 +9,6 @@
 #include "core/kernels.h"
 #include "fast/gemm.h"
 #include "fast/simd.h"
-#include "fast/sizes.h"
 
 namespace weft::kernels::fast {
 

@@ -1,5 +1,5 @@
 // What stands in the slots of the primitives. Those of the operations are beside their kernels.
-#include "packed/packed.h"
+#include "packed/formats.h"
 
 namespace weft::kernels {
 

@@ -1,5 +1,5 @@
 // Nothing stands in the slots: every program means what it says, slowly.
-#include "core/slots.h"
+#include "core/run.h"
 #include "ops/slots.h"
 
 namespace weft {

@@ -1,8 +1,8 @@
 // The parts of a GGUF file that stand before its values: numbers, strings and metadata, one after the other.
 #pragma once
 
+#include "weft/io/files.h"
 #include "weft/io/gguf.h"
-#include "weft/io/input_file.h"
 
 namespace weft::io {
 

@@ -2,9 +2,8 @@
 
 #include <vector>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/io/files.h"
-#include "weft/io/input_file.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::io {

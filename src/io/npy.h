@@ -2,11 +2,18 @@
 // the header's length, the header as a Python dictionary, the values. Also for the members of an .npz.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
+#include "weft/core/creation.h"
 #include "weft/core/tensor.h"
+#include "weft/io/files.h"
+#include "weft/packed/packed.h"
 
 namespace weft::io {
 
@@ -36,5 +43,45 @@ std::uint64_t npy_tensor_bytes(ByteSource& source);
 
 // The rest of a source as one tensor. Nothing is allocated before the sizes are compared with what is left.
 Tensor read_npy(ByteSource& source);
+
+// What the readers of files share: what is asked of values before they become tensors, and how they do.
+
+static_assert(std::endian::native == std::endian::little, "the values of the file formats are little-endian");
+
+// The types of values by the names that safetensors and GGUF give them.
+struct TypeName {
+    const char* name;
+    DType dtype;
+};
+inline constexpr TypeName type_names[] = {{"F64", float64}, {"I64", int64},     {"F32", float32},
+                                          {"F16", float16}, {"BF16", bfloat16}, {"BOOL", boolean}};
+
+// bytes = ∏ sizes · width. False if the product of the sizes that are not 0, times the 8 bytes of the widest
+// type, overflows 63 bits, which no tensor may.
+inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes) {
+    std::int64_t widest = 8, numel = 1;
+    bool fits = true;
+    for (const std::int64_t size : shape) {
+        if (size != 0) fits &= !__builtin_mul_overflow(widest, size, &widest);
+        numel = fits ? numel * size : 0;
+    }
+    bytes = static_cast<std::uint64_t>(numel) * width;
+    return fits;
+}
+
+// Whether each byte is 0 or 1.
+inline bool all_valid_bools(std::span<const std::byte> bytes) {
+    return std::ranges::all_of(bytes, [](std::byte b) { return b <= std::byte{1}; });
+}
+
+// The tensor whose values begin at this byte of the file, in row-major order. The caller has compared its size
+// with the file's.
+inline Tensor read_tensor(InputFile& file, std::uint64_t begin, const Shape& shape, DType dtype) {
+    const Tensor x = empty(shape, dtype);
+    if (x.numel() == 0) return x;
+    file.seek(begin);
+    file.take(bytes_at(x), byte_count(x));
+    return x;
+}
 
 }  // namespace weft::io

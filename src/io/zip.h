@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "io/npy.h"
-#include "weft/io/atomic_file.h"
-#include "weft/io/input_file.h"
+#include "weft/io/files.h"
 
 namespace weft::io {
 

@@ -7,9 +7,8 @@
 #include <array>
 #include <ctime>
 
-#include "lm/chat_forms.h"
 #include "lm/chat_templates.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 
 namespace weft::lm {
 

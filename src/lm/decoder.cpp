@@ -8,11 +8,11 @@
 
 #include "lm/caches.h"
 #include "lm/pretrained.h"
-#include "weft/base/error_list.h"
+#include "weft/base/text.h"
 #include "weft/core/op.h"
-#include "weft/nn/cache_guard.h"
+#include "weft/nn/clone.h"
 #include "weft/nn/init.h"
-#include "weft/nn/rng_guard.h"
+#include "weft/nn/kv_cache.h"
 
 namespace weft::lm {
 

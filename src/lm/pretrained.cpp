@@ -5,11 +5,9 @@
 #include <cstring>
 
 #include "lm/pretrained.h"
-#include "weft/core/raw.h"
-#include "weft/io/atomic_file.h"
 #include "weft/io/files.h"
-#include "weft/io/input_file.h"
 #include "weft/io/json.h"
+#include "weft/packed/packed.h"
 
 namespace weft::lm {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/io/gguf.h"
-#include "weft/io/key_reader.h"
+#include "weft/io/json.h"
 #include "weft/lm/decoder.h"
 
 namespace weft::lm {

@@ -3,9 +3,8 @@
 #include <cmath>
 
 #include "lm/pretrained.h"
-#include "weft/io/input_file.h"
+#include "weft/io/files.h"
 #include "weft/io/json.h"
-#include "weft/io/key_reader.h"
 #include "weft/lm/pretrained.h"
 
 namespace weft::lm {

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "lm/pretrained.h"
-#include "weft/base/utf8.h"
-#include "weft/core/raw.h"
-#include "weft/io/key_reader.h"
+#include "weft/base/text.h"
+#include "weft/io/json.h"
 #include "weft/lm/pretrained.h"
+#include "weft/packed/packed.h"
 
 namespace weft::lm {
 

@@ -7,10 +7,9 @@
 
 #include "nn/registry.h"
 #include "weft/core/op.h"
-#include "weft/nn/cache_guard.h"
+#include "weft/nn/clone.h"
+#include "weft/nn/kv_cache.h"
 #include "weft/nn/layers.h"
-#include "weft/nn/rng_guard.h"
-#include "weft/nn/rotary.h"
 
 namespace weft::nn {
 

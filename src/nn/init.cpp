@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "weft/core/grad_mode.h"
+#include "weft/core/modes.h"
 #include "weft/ops.h"
 
 namespace weft::nn {

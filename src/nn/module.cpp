@@ -10,13 +10,10 @@
 #include <tuple>
 
 #include "nn/registry.h"
-#include "weft/base/error_list.h"
-#include "weft/base/table.h"
-#include "weft/base/utf8.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/lent.h"
+#include "weft/base/text.h"
+#include "weft/core/modes.h"
 #include "weft/core/record.h"
-#include "weft/core/running.h"
+#include "weft/core/scoped.h"
 #include "weft/packed/packed.h"
 #include "weft/watch/trace.h"
 

@@ -5,8 +5,10 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <string>
 
-#include "weft/nn/state.h"
+#include "weft/nn/module.h"
+#include "weft/nn/states.h"
 #include "weft/watch/trace.h"
 
 namespace weft::nn {
@@ -49,5 +51,25 @@ struct Ownership {
 
 // Whether elements share memory, so that nothing can be written to x.
 bool is_expanded(const Tensor& x);
+
+// What Python does with a module's attributes: a name can be given another value, or deleted. In C++, what is
+// registered stays.
+
+// Each set function registers a value in the place of what has that name, or at the end if none has; as the
+// register functions do, it throws before anything has changed.
+struct Attributes {
+    // What is registered under a name: "parameter", "buffer", "generator" or "child"; "" if nothing is.
+    static std::string kind(const Module& module, const std::string& name);
+    // A frozen parameter stays frozen. Returns it, contiguous.
+    static Tensor set_parameter(Module& module, const std::string& name, Tensor value);
+    // Without `persistent`, a buffer that is replaced passes its own on, and a new one is persistent.
+    static void set_buffer(Module& module, const std::string& name, const Tensor& value,
+                           std::optional<bool> persistent);
+    static void set_child(Module& module, const std::string& name, const Module& child);
+    static void remove(Module& module, const std::string& name);
+
+private:
+    static void set(Module& module, const std::string& name, const std::function<void()>& register_new);
+};
 
 }  // namespace weft::nn

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "weft/ops/rotary.h"
+#include "weft/ops/norms.h"
 
 namespace weft {
 

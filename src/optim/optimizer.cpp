@@ -5,11 +5,11 @@
 #include <set>
 
 #include "nn/registry.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/core/creation.h"
-#include "weft/core/grad_mode.h"
+#include "weft/core/modes.h"
 #include "weft/core/op.h"
-#include "weft/optim/norms.h"
+#include "weft/optim/clipping.h"
 
 namespace weft::optim {
 

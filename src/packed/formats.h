@@ -1,3 +1,35 @@
+// Weights in fewer bits than they are computed in.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/kernels.h"
+#include "weft/base/half.h"
+
+namespace weft::kernels {
+
+// Whether blocks are written, and not only read. Then a matrix of float32 whose rows divide into them can
+// become blocks, unless one has a NaN, an infinity or a scale that float16 does not hold: the first element of
+// the first such block, or −1.
+bool is_written(DType format);
+std::int64_t first_unpackable(const Array& w, DType format);
+Array pack(const Array& w, DType format);
+
+// f(Format{}) for the one of these structs, the first of DType's blocks in their order, that belongs to
+// `format`; nothing for one beyond them.
+template <class... Formats, class Function>
+void visit_block(DType format, const Function& f) {
+    int i = static_cast<int>(DType::Q8_0);
+    (void)((static_cast<int>(format) == i++ && (f(Formats{}), true)) || ...);
+}
+
+}  // namespace weft::kernels
+
+namespace weft::kernels::reference {
+
 // The formats in which GGUF files hold weights: blocks of 32 or 256 weights, each a few bits wide, with a scale
 // that they share. A format is one struct:
 //     name, length    "Q8_0", and the number of weights in a block
@@ -9,16 +41,6 @@
 // The bits are those of Python's package gguf (tests/golden/make_packed_golden.py).
 //
 // The drawings show a byte with its highest bit on the left. A scale is a half (float16), its low byte first.
-#pragma once
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-
-#include "weft/core/half_bits.h"
-
-namespace weft::kernels::reference {
 
 // ---- halves: a sign, 5 bits of exponent (bias 15), 10 bits of fraction
 

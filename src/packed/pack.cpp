@@ -1,8 +1,10 @@
-#include "weft/packed/packed.h"
+#include <cstring>
+#include <vector>
 
 #include "core/common.h"
-#include "packed/packed.h"
-#include "weft/core/raw.h"
+#include "core/element.h"
+#include "packed/formats.h"
+#include "weft/packed/packed.h"
 
 namespace weft {
 
@@ -27,3 +29,80 @@ Tensor dequantize(const Tensor& w) { return w.to(float32); }
 std::span<const std::byte> bytes_of(const Tensor& w) { return std::as_bytes(std::span(raw_values(w))); }
 
 }  // namespace weft
+
+namespace weft::kernels {
+
+// Weights in fewer bits: widened row by row, and made.
+
+namespace reference {
+namespace {
+
+// Row i of W.
+std::vector<float> row(const CompactMatrix& w, std::int64_t i) {
+    std::vector<float> out(static_cast<std::size_t>(w.k));
+    const std::byte* from = w.data + i * w.row_bytes;
+    if (!is_quantized(w.dtype)) {
+        for (float& value : out) {
+            std::uint16_t bits;
+            std::memcpy(&bits, from, 2);
+            from += 2;
+            value = w.dtype == float16 ? half::from_float16(bits) : half::from_bfloat16(bits);
+        }
+        return out;
+    }
+    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(w.dtype, [&]<class Format>(Format) {
+        for (std::int64_t p = 0; p < w.k; p += Format::length, from += Format::bytes)
+            Format::widen(from, out.data() + p);
+    });
+    return out;
+}
+
+void widen_rows(const Array& out, const CompactMatrix& w, const Array& indices) {
+    for (std::int64_t i = 0; i < indices.numel(); ++i) {
+        const std::vector<float> weights = row(w, at<std::int64_t>(indices, i));
+        std::copy(weights.begin(), weights.end(), out.data<float>() + i * w.k);
+    }
+}
+
+}  // namespace
+}  // namespace reference
+
+constinit decltype(kernels::widen_rows) widen_rows{reference::widen_rows, installed.widen_rows};
+
+namespace {
+
+// f(format) for one that is written.
+template <class Function>
+void visit_written(DType format, const Function& f) {
+    visit_block<reference::Q8_0, reference::Q4_0, reference::Q4_1>(format, f);
+}
+
+}  // namespace
+
+bool is_written(DType format) {
+    bool written = false;
+    visit_written(format, [&](auto) { written = true; });
+    return written;
+}
+
+std::int64_t first_unpackable(const Array& w, DType format) {
+    const Array x = contiguous(w);
+    std::int64_t found = -1;
+    visit_written(format, [&]<class Format>(Format) {
+        for (std::int64_t i = 0; i < x.numel() && found < 0; i += Format::length)
+            if (!Format::fits(x.data<float>() + i)) found = i;
+    });
+    return found;
+}
+
+Array pack(const Array& w, DType format) {
+    const Array x = contiguous(w), y = make_array(w.shape, format, "pack");
+    visit_written(format, [&]<class Format>(Format) {
+        parallel_for(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
+            Format::pack(x.data<float>() + block * Format::length, y.storage->begin() + block * Format::bytes);
+        });
+    });
+    return y;
+}
+
+}  // namespace weft::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/fields.h"
+#include "report/content.h"
 #include "weft/core/creation.h"
 #include "weft/packed/packed.h"
 

@@ -9,9 +9,8 @@
 #include "weft/base/numbers.h"
 #include "weft/io/files.h"
 #include "weft/io/safetensors.h"
-#include "weft/optim/norms.h"
+#include "weft/optim/clipping.h"
 #include "weft/viz/attention_map.h"
-#include "weft/viz/text.h"
 
 namespace weft::report {
 namespace {

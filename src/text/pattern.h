@@ -34,4 +34,10 @@ private:
 // GPT-2's pattern (openai/gpt-2, encoder.py), which matches at every position.
 const Pattern& gpt2_pattern();
 
+// Unicode's composed form.
+
+// Normalization Form C of a UTF-8 text (Unicode Standard Annex #15): é, whether written as one character or as
+// e with an accent, as one. By Unicode 9, as in the tokenizers crate: marks since then are letters.
+std::string nfc(std::string_view text);
+
 }  // namespace weft::text

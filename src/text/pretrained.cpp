@@ -5,10 +5,10 @@
 #include <charconv>
 #include <deque>
 
+#include "text/added_tokens.h"
 #include "text/byte_pairs.h"
-#include "text/ids.h"
-#include "text/nfc.h"
-#include "weft/base/utf8.h"
+#include "text/pattern.h"
+#include "weft/base/text.h"
 
 namespace weft::text {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "text/added_tokens.h"
-#include "text/merge.h"
+#include "text/byte_pairs.h"
 #include "text/pattern.h"
 
 namespace weft::text {

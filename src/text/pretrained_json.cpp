@@ -4,11 +4,9 @@
 
 #include "text/byte_pairs.h"
 #include "text/pretrained.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/io/files.h"
-#include "weft/io/input_file.h"
 #include "weft/io/json.h"
-#include "weft/io/key_reader.h"
 
 namespace weft::text {
 

@@ -1,24 +1,153 @@
 #include "weft/training/progress.h"
 
 #include <err.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
-
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "training/pace.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
-#include "weft/base/utf8.h"
-#include "weft/training/terminal.h"
-#include "weft/viz/text.h"
+#include "weft/base/text.h"
+#include "weft/viz/attention_map.h"
 
 namespace weft::training {
+
+namespace {
+
+void add(std::deque<double>& window, std::size_t size, double seconds) {
+    window.push_back(seconds);
+    if (window.size() > size) window.pop_front();
+}
+
+double mean(const std::deque<double>& window) {
+    return window.empty()
+               ? 0
+               : std::accumulate(window.begin(), window.end(), 0.0) / static_cast<double>(window.size());
+}
+
+}  // namespace
+
+Pace::Pace(std::int64_t first_step, std::int64_t steps, std::int64_t eval_interval, double now)
+    : first_(first_step), steps_(steps), interval_(eval_interval), done_(first_step), start_(now) {}
+
+void Pace::step(std::int64_t done, double now) {
+    if (done_ == first_ + 1)
+        step_seconds_.clear();  // the first step also allocates memory and checks the model
+    add(step_seconds_, 100, now - start_);
+    done_ = done;
+    start_ = now;
+}
+
+void Pace::evaluated(std::int64_t done, double now) {
+    add(evaluation_seconds_, 3, now - start_);
+    done_ = evaluated_ = done;
+    start_ = now;
+}
+
+double Pace::seconds_per_step() const { return mean(step_seconds_); }
+
+double Pace::seconds_left() const {
+    std::int64_t evaluations = 0;
+    if (interval_ > 0 && evaluated_ < steps_) {
+        const std::int64_t next = evaluated_ == done_ ? done_ + 1 : done_;
+        const std::int64_t multiples = (steps_ - 1) / interval_ - (next + interval_ - 1) / interval_ + 1;
+        evaluations = std::max<std::int64_t>(0, multiples) + 1;
+    }
+    return static_cast<double>(steps_ - done_) * seconds_per_step() +
+           static_cast<double>(evaluations) * mean(evaluation_seconds_);
+}
+
+std::string duration(double seconds) {
+    const auto s = static_cast<long long>(std::min(std::max(0.0, seconds) + 0.5, 1e15));
+    char text[64];
+    if (s < 60)
+        std::snprintf(text, sizeof text, "%lld s", s);
+    else if (s < 3600)
+        std::snprintf(text, sizeof text, "%lld min %02lld s", s / 60, s % 60);
+    else if (s < 48 * 3600)
+        std::snprintf(text, sizeof text, "%lld h %02lld min", s / 3600, s / 60 % 60);
+    else
+        std::snprintf(text, sizeof text, "%lld d %02lld h", s / 86400, s / 3600 % 24);
+    return text;
+}
+
+namespace {
+
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+bool locale_is_utf8() {
+    std::string locale;
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+        if (locale.empty()) locale = variable(name);
+    for (char& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+}
+
+}  // namespace
+
+Terminal::Terminal(int file) : file_(file), unicode_(locale_is_utf8()) {
+    const std::string kind = variable("TERM");
+    drawn_ = isatty(file) == 1 && !kind.empty() && kind != "dumb" && variable("NO_COLOR").empty();
+}
+
+std::size_t Terminal::columns() const {
+    winsize size{};
+    if (ioctl(file_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    std::size_t columns = 0;
+    const bool is_given = read_number<std::size_t>(variable("COLUMNS"), 1, 10'000, columns).empty();
+    return is_given ? columns : 80;
+}
+
+std::string Terminal::coloured(const std::string& text, Colour colour) const {
+    return drawn_ ? "\x1b[" + std::to_string(static_cast<int>(colour)) + "m" + text + "\x1b[0m" : text;
+}
+
+std::string Terminal::link(const std::filesystem::path& path) const {
+    if (!drawn_ || variable("TERM") == "linux")
+        return path.string();  // the console would show the link's codes
+    std::string address;
+    for (const char c : std::filesystem::absolute(path).string()) {
+        char code[4];
+        std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned char>(c));
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/-._~").find(c) < 5;
+        address += plain ? std::string(1, c) : code;
+    }
+    return "\x1b]8;;file://" + address + "\x1b\\" + path.string() + "\x1b]8;;\x1b\\";
+}
+
+std::string Terminal::folded(const std::vector<std::string>& parts, const std::string& separator,
+                             const std::string& more) const {
+    const std::size_t limit = drawn_ ? columns() : std::string::npos;
+    std::string text;
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::size_t width = display_width(parts[i]);
+        const std::size_t reserve = i + 1 < parts.size() ? more.size() : 0;
+        if (i > 0 && used + separator.size() + width + reserve > limit) {
+            text += more + "\n  ";
+            used = 2;
+        } else if (i > 0) {
+            text += separator;
+            used += separator.size();
+        }
+        text += parts[i];
+        used += width;
+    }
+    return text;
+}
 
 double peak_memory() {
     rusage usage{};

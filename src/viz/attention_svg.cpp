@@ -4,7 +4,7 @@
 
 #include "viz/svg.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 
 namespace weft::viz {

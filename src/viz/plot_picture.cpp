@@ -1,4 +1,4 @@
-#include "viz/plot_picture.h"
+#include "viz/axis.h"
 
 #include <algorithm>
 #include <functional>

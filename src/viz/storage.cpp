@@ -1,5 +1,5 @@
 // The storage movie: frames, their text, and their picture.
-#include "weft/viz/storage.h"
+#include "weft/viz/pictures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 
 #include "viz/svg.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 #include "weft/core/creation.h"
+#include "weft/core/dtype.h"
 #include "weft/core/error.h"
-#include "weft/core/visit.h"
 
 namespace weft::viz {
 namespace {

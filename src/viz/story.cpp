@@ -4,11 +4,10 @@
 #include <map>
 #include <set>
 
-#include "weft/base/table.h"
-#include "weft/core/grad_mode.h"
-#include "weft/core/plain.h"
+#include "weft/base/text.h"
+#include "weft/core/modes.h"
+#include "weft/viz/attention_map.h"
 #include "weft/viz/pictures.h"
-#include "weft/viz/text.h"
 #include "weft/watch/trace.h"
 
 namespace weft::viz {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 
 namespace weft::viz {
 namespace {

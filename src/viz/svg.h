@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/viz/attention_map.h"
 #include "weft/viz/figure.h"
-#include "weft/viz/text.h"
 
 namespace weft::viz {
 

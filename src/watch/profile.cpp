@@ -9,8 +9,7 @@
 
 #include "core/array.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/core/error.h"
 
 namespace weft {

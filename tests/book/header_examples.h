@@ -17,7 +17,7 @@
 #include "places.h"
 #include "programs.h"
 #include "source.h"
-#include "weft/core/raw.h"
+#include "weft/packed/packed.h"
 #include "weft/weft.h"
 
 namespace example {

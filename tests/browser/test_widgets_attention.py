@@ -122,7 +122,7 @@ class MasksTest(WidgetCase):
     def test_the_rules_do_what_the_oracle_s_do(self):
         lines = block("11_masks", "two keys allowed")[1:]
         self.assertEqual(len(lines), 5)
-        words = (ROOT / "src/check/mask_oracle.cpp").read_text(encoding="utf-8")
+        words = (ROOT / "src/check/attention_steps.cpp").read_text(encoding="utf-8")
         for line in lines:
             rule, kind = re.match(r"(.*?) +(float\d\d) ", line).groups()
             name = f"{rule}, {kind}" if rule == "add -1e9" else rule

@@ -1,7 +1,7 @@
 // The mask oracle against the masking table of the sources, and on rows that do see something.
 #include "refusal.h"
 #include "source.h"
-#include "weft/check/mask_oracle.h"
+#include "weft/check/attention.h"
 
 using namespace source;
 using check::MaskRule;

@@ -5,7 +5,7 @@
 #include "golden/golden.h"
 #include "refusal.h"
 #include "weft/core.h"
-#include "weft/watch/ledger.h"
+#include "weft/watch/trace.h"
 
 using namespace weft;
 

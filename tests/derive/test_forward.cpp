@@ -8,7 +8,7 @@
 #include "markdown.h"
 #include "op_table.h"
 #include "refusal.h"
-#include "weft/nn/checkpoint.h"
+#include "weft/nn/layers.h"
 #include "weft/weft.h"
 
 using namespace weft;

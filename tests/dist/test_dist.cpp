@@ -5,7 +5,7 @@
 
 #include "agree.h"
 #include "catch.h"
-#include "dist/probe.h"
+#include "dist/transport.h"
 #include "environment.h"
 #include "programs.h"
 #include "refusal.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "catch.h"
-#include "dist/tree.h"
+#include "dist/buckets.h"
 
 using namespace weft;
 using namespace weft::dist;

@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "environment.h"
-#include "fast/sizes.h"
+#include "fast/simd.h"
 #include "kernel_sizes.h"
 #include "source.h"
 #include "weft/weft.h"

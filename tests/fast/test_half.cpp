@@ -9,8 +9,8 @@
 #include "places.h"
 #include "weft/base/numbers.h"
 #include "weft/core.h"
-#include "weft/core/plain.h"
-#include "weft/io/npz.h"
+#include "weft/core/modes.h"
+#include "weft/io/npy.h"
 
 using namespace weft;
 

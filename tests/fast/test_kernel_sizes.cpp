@@ -1,6 +1,6 @@
 // The kernels at sizes on both sides of each constant that switches their path, against plain loops:
 // elementwise ones, draws, reductions and rows.
-#include "fast/sizes.h"
+#include "fast/simd.h"
 #include "kernel_sizes.h"
 #include "weft/core/random.h"
 

@@ -4,7 +4,7 @@
 
 #include "environment.h"
 #include "fast/gemm.h"
-#include "fast/sizes.h"
+#include "fast/simd.h"
 #include "kernel_sizes.h"
 
 using namespace weft;

@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "weft/core.h"
-#include "weft/core/visit.h"
+#include "weft/core/dtype.h"
 
 using namespace weft;
 

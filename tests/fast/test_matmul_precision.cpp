@@ -8,7 +8,7 @@
 #include "catch.h"
 #include "core/array.h"
 #include "environment.h"
-#include "weft/core/raw.h"
+#include "weft/packed/packed.h"
 #include "weft/weft.h"
 
 using namespace weft;

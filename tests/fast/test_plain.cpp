@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "core/kernels.h"
 #include "environment.h"
-#include "fast/blas/openblas_kernels.h"
+#include "fast/blas/blas.h"
 #include "weft/core.h"
 
 using namespace weft;

@@ -16,7 +16,7 @@
 
 #include "environment.h"
 #include "fast/gemm.h"
-#include "fast/threads/parallel.h"
+#include "fast/parallel.h"
 #include "refusal.h"
 #include "weft/weft.h"
 

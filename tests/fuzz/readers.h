@@ -14,12 +14,11 @@
 #include "gguf_writer.h"
 #include "report/content.h"
 #include "weft/base/numbers.h"
-#include "weft/base/table.h"
-#include "weft/base/utf8.h"
-#include "weft/core/raw.h"
-#include "weft/io/gzip.h"
+#include "weft/base/text.h"
+#include "weft/io/files.h"
 #include "weft/io/json.h"
-#include "weft/viz/text.h"
+#include "weft/packed/packed.h"
+#include "weft/viz/attention_map.h"
 #include "weft/weft.h"
 
 namespace fuzz {

@@ -11,7 +11,6 @@
 #include "weft/io.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 
 using namespace weft;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/raw.h"  // same_bits
 #include "weft/core/tensor.h"
+#include "weft/packed/packed.h"  // same_bits
 
 // The arrays of one golden file, by name.
 class Golden {

@@ -16,7 +16,7 @@
 
 #include "catch.h"
 #include "environment.h"
-#include "fast/threads/parallel.h"
+#include "fast/parallel.h"
 #include "golden/golden.h"
 #include "weft/weft.h"
 

@@ -14,10 +14,8 @@
 #include "environment.h"
 #include "refusal.h"
 #include "weft/core.h"
-#include "weft/io/atomic_file.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 using namespace weft;

@@ -14,7 +14,7 @@
 #include "io/npy.h"
 #include "places.h"
 #include "refusal.h"
-#include "weft/io/input_file.h"
+#include "weft/io/files.h"
 #include "weft/io/json.h"
 #include "weft/weft.h"
 

@@ -9,7 +9,6 @@
 #include "weft/core.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 using namespace weft;

@@ -9,12 +9,11 @@
 #include "places.h"
 #include "refusal.h"
 #include "weft/core.h"
-#include "weft/core/raw.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/lm/gpt.h"
+#include "weft/packed/packed.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,6 +1,6 @@
 // What Python's modules do to their registry: names are registered again in their place, or no longer.
 #include "catch.h"
-#include "nn/attributes.h"
+#include "nn/registry.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,6 +1,6 @@
 // Module: names, ties, handles, states, types.
 #include "refusal.h"
-#include "weft/core/raw.h"
+#include "weft/packed/packed.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -6,8 +6,8 @@
 #include "refusal.h"
 #include "source.h"
 #include "weft/core.h"
-#include "weft/core/plain.h"
-#include "weft/core/visit.h"
+#include "weft/core/dtype.h"
+#include "weft/core/modes.h"
 
 using namespace weft;
 

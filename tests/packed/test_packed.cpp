@@ -8,7 +8,7 @@
 #include "op_table.h"
 #include "refusal.h"
 #include "source.h"
-#include "weft/core/raw.h"
+#include "weft/packed/packed.h"
 
 using namespace weft;
 using source::random;

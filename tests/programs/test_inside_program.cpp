@@ -4,7 +4,7 @@
 #include "markdown.h"
 #include "places.h"
 #include "programs.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 #include "weft/weft.h"
 
 #ifdef WEFT_PROGRAMS

@@ -4,9 +4,8 @@
 #include "rows.h"
 #include "weft/lm/gpt.h"
 #include "weft/nn/attention.h"
-#include "weft/nn/convolution.h"
-#include "weft/nn/encoder_decoder.h"
 #include "weft/nn/layers.h"
+#include "weft/nn/transformer.h"
 
 namespace random_programs {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "environment.h"
-#include "weft/core/raw.h"
 #include "weft/io/files.h"
 #include "weft/io/gguf.h"
 #include "weft/ops.h"

@@ -25,7 +25,6 @@
 #include "places.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 inline std::string pangrams() {

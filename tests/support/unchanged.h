@@ -11,7 +11,7 @@
 
 #include "environment.h"
 #include "refusal.h"
-#include "weft/core/raw.h"
+#include "weft/packed/packed.h"
 #include "weft/weft.h"
 
 namespace unchanged {

@@ -7,9 +7,8 @@
 #include "gguf_json.h"
 #include "places.h"
 #include "refusal.h"
-#include "text/nfc.h"
 #include "text/pattern.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/io/files.h"
 #include "weft/text/tokenizer.h"
 

@@ -7,11 +7,10 @@
 #include "text/byte_pairs.h"
 #include "text/pattern.h"
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/core/random.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/text/tokenizer.h"
 

@@ -6,7 +6,6 @@
 #include "places.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/text/tokenizer.h"
 

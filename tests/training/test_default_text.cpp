@@ -11,7 +11,6 @@
 #include "places.h"
 #include "weft/io/files.h"
 #include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 using namespace weft;

@@ -9,7 +9,7 @@
 #include "places.h"
 #include "programs.h"
 #include "report_reader.h"
-#include "weft/io/gzip.h"
+#include "weft/io/files.h"
 #include "weft/weft.h"
 
 #ifdef WEFT_PROGRAMS

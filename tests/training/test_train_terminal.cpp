@@ -15,8 +15,8 @@
 #include "places.h"
 #include "programs.h"
 #include "training/pace.h"
-#include "weft/base/table.h"
-#include "weft/viz/text.h"
+#include "weft/base/text.h"
+#include "weft/viz/attention_map.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "catch.h"
-#include "weft/viz/ledger.h"
+#include "weft/viz/pictures.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "places.h"
 #include "weft/viz/figure.h"
-#include "weft/viz/storage.h"
+#include "weft/viz/pictures.h"
 #include "weft/weft.h"
 
 using namespace weft;

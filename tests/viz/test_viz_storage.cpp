@@ -5,7 +5,7 @@
 
 #include "svg_reader.h"
 #include "unchanged.h"
-#include "weft/viz/storage.h"
+#include "weft/viz/pictures.h"
 #include "weft/weft.h"
 
 using namespace weft;

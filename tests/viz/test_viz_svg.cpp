@@ -10,8 +10,8 @@
 #include "refusal.h"
 #include "svg_reader.h"
 #include "viz/svg.h"
-#include "weft/base/table.h"
-#include "weft/viz/text.h"
+#include "weft/base/text.h"
+#include "weft/viz/attention_map.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "refusal.h"
-#include "weft/base/table.h"
-#include "weft/viz/text.h"
+#include "weft/base/text.h"
+#include "weft/viz/attention_map.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -11,7 +11,7 @@
 #include "catch.h"
 #include "environment.h"
 #include "table/op_table.h"
-#include "weft/base/table.h"
+#include "weft/base/text.h"
 #include "weft/weft.h"
 
 using namespace weft;

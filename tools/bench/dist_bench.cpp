@@ -19,7 +19,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "dist/probe.h"
+#include "dist/transport.h"
 #include "workloads.h"
 
 using namespace weft;

@@ -38,8 +38,7 @@
 #include <cblas.h>
 #endif
 
-#include "fast/blas/openblas_kernels.h"
-#include "fast/half/half_gemm.h"
+#include "fast/blas/blas.h"
 
 extern "C" void openblas_set_num_threads(int);
 

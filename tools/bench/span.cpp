@@ -15,7 +15,7 @@
 #include <typeinfo>
 #include <vector>
 
-#include "fast/threads/parallel.h"
+#include "fast/parallel.h"
 #include "weft/weft.h"
 
 namespace weft::bench {

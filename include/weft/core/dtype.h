@@ -3,6 +3,8 @@
 // float32. Where two types meet, nothing is lost silently: see operator+.
 #pragma once
 
+#include "weft/core/error.h"
+
 #if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
 #include "Weft needs C++20: add -std=c++20"
 #endif
@@ -12,7 +14,7 @@
 #include <iosfwd>
 #include <type_traits>
 
-#include "weft/core/half.h"
+#include "weft/base/half.h"
 
 namespace weft {
 
@@ -185,6 +187,53 @@ constexpr std::int64_t bytes_of(DType dtype, std::int64_t n) {
 constexpr DType computed_in(DType dtype) {
     if (is_quantized(dtype)) return float32;
     return visit(dtype, []<class S, class C>(Element<S, C>) { return dtype_of<C>(); });
+}
+
+// Internal: Choices by type, among some of the types.
+
+// f(S{}) for a type whose elements `Among` takes: f is compiled for those alone, and DTypeError for another,
+// which the caller should have refused.
+template <template <class> class Among, class F>
+auto visit_among(DType dtype, F&& f) -> decltype(f(float{})) {
+    return visit(dtype, [&]<class S, class C>(Element<S, C>) -> decltype(f(float{})) {
+        if constexpr (Among<S>::value)
+            return f(S{});
+        else
+            throw DTypeError("visit: ", name(dtype),
+                             " is none of the types that are computed here; convert it with to()");
+    });
+}
+
+// Whether a type is a number of C++, and so is computed in as it is stored.
+template <class S>
+using IsNumber = std::conjunction<std::is_arithmetic<S>, std::negation<std::is_same<S, bool>>>;
+
+template <class F>
+decltype(auto) visit_floating(DType dtype, F&& f) {
+    return visit_among<std::is_floating_point>(dtype, f);
+}
+// All but bfloat16 and float16.
+template <class F>
+decltype(auto) visit_computed(DType dtype, F&& f) {
+    return visit_among<std::is_arithmetic>(dtype, f);
+}
+template <class F>
+decltype(auto) visit_numeric(DType dtype, F&& f) {
+    return visit_among<IsNumber>(dtype, f);
+}
+// For sums and products: int64 is computed in unsigned numbers, which wrap on overflow, as in NumPy.
+template <class F>
+decltype(auto) visit_wrapping(DType dtype, F&& f) {
+    return visit_numeric(dtype, [&]<class T>(T) {
+        if constexpr (std::is_integral_v<T>)
+            return f(std::make_unsigned_t<T>{});
+        else
+            return f(T{});
+    });
+}
+template <class F>
+decltype(auto) visit_any(DType dtype, F&& f) {
+    return visit(dtype, [&]<class S, class C>(Element<S, C>) { return f(S{}); });
 }
 
 }  // namespace weft

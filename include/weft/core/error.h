@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text.h"
 #include "weft/core/op.h"
 
 namespace weft {

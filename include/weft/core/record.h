@@ -2,9 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "weft/core/modes.h"
+#include "weft/core/scoped.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -79,5 +84,85 @@ Tensor record_symmetric(const char* operation, Tensor y, const std::vector<Tenso
 //     const Tensor x = ones({2}).requires_grad_();
 //     const std::string made_by = operation_of(exp(x));  // "exp"
 const char* operation_of(const Tensor& x);
+
+// How to write an operation that is computed at once, beside its definition in small operations.
+
+// What a kernel has computed: the result, and what its rule needs besides the inputs.
+struct FusedResult {
+    Tensor y;                        // new, outside the graph
+    std::vector<Tensor> saved = {};  // saved for backward, after the inputs; y may be one of them
+};
+
+// Returns y, the result of an operation on `inputs`, in the graph. Its definition, its kernel and its fast rule
+// stand in one place, and this function alone chooses between them:
+//
+//     Tensor square_sum(const Tensor& x) {
+//         const auto definition = [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); };
+//         const auto kernel = [&] { return FusedResult{dot(x, x)}; };  // the same at once
+//         return fused("square_sum", {x}, definition, kernel,
+//                      [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
+//     }
+//
+// Under Plain(Plain::operations) `reference` runs on the inputs, and its small operations are what is recorded.
+// Otherwise `kernel` runs, under NoGrad, and backward calls `rule` with the saved inputs, then
+// FusedResult::saved, and dy (see record). Under create_graph, and where there is no rule, the gradient
+// is that of `reference`, which is called again with the saved inputs: so gradients of any order agree.
+// `reference` must not depend on anything that changes; an operation that draws keeps the state of its
+// generator. Undefined inputs come back undefined. Refusals as record's.
+Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
+             std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
+             const std::function<FusedResult()>& kernel, Vjp rule = nullptr);
+
+// How to ask for gradients.
+
+// Options of `grad`.
+struct GradOptions {
+    bool create_graph = false;  // records the gradients too, for gradients of gradients
+    bool retain_graph = false;  // keeps the saved tensors for another backward; implied by create_graph
+    bool allow_unused = false;  // undefined instead of GraphError for an input that no output depends on
+    // If given, called with i and the gradient of input i, which it may keep and change; for a leaf as soon as
+    // it is complete, while backward continues. The list that grad returns is then empty.
+    std::function<void(std::size_t, Tensor)> ready = {};
+};
+
+// Returns ∂(Σ_k grad_outputs_k · output_k)/∂x for each input x, in their order, and leaves every grad() as it
+// is. Each of grad_outputs has its output's shape and type; leave the list empty if every output has one
+// element. ValueError if the lists differ in length; GraphError if no output depends on an input (see
+// allow_unused) or an input is outside the graph; otherwise the errors of Tensor::backward.
+//
+//     const Tensor x = tensor({2.0, 3}).requires_grad_();
+//     const Tensor y = sum(x * x * x);
+//     const Tensor dx = grad({y}, {x}, {}, {.create_graph = true})[0];  // 3x² = [12, 27]
+//     const Tensor ddx = grad({sum(dx)}, {x})[0];                       // 6x = [12, 18]
+//     // x.grad().defined() is false
+[[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& grad_outputs = {}, GradOptions options = {});
+
+// Internal: Tensors that a function of the user's is given and must not change, because others hold them, too.
+
+// While it is alive, in-place changes on this thread of what shares memory with these tensors are refused. What
+// it is made of must outlive it.
+class [[nodiscard]] Lent {
+public:
+    // `to` and `of` begin the message: who was given the tensors.
+    explicit Lent(std::string_view to, std::span<const Tensor> tensors = {}, std::string_view of = "");
+    virtual ~Lent() = default;
+    // GraphError, naming the operation on x, if x shares memory with what is lent.
+    static void check(const char* operation, const Tensor& x) {
+        if (current_ != nullptr) [[unlikely]]
+            current_->refuse(operation, x);
+    }
+
+private:
+    virtual bool holds(const Tensor& x) const;
+    virtual std::string to() const { return std::string(to_).append(of_); }
+    void refuse(const char* operation, const Tensor& x) const;
+
+    static constinit inline thread_local const Lent* current_ = nullptr;
+    const Lent* const outer_;
+    const std::string_view to_, of_;
+    const std::span<const Tensor> tensors_;
+    const Scoped<const Lent*> here_;
+};
 
 }  // namespace weft

@@ -16,13 +16,14 @@ struct ChatMessage {
     text::Ids ids = {};         // of an answer: its ids as they were generated, used in place of its content
 };
 
-struct ChatForm;  // src/lm/chat_forms.h
+struct ChatForm;  // src/lm/chat_templates.h
 
-// One of the forms that published models were trained on. Each is a row of data (src/lm/chat_forms.h): what the
-// text begins with, the default message of the system, what stands before and after a message, which of it is
-// one token, and which white space is left out. `chatml` is "<|im_start|>user\n…<|im_end|>\n" for each message
-// and "<|im_start|>assistant\n" before an answer; smollm2, qwen1.5, qwen2 and qwen2.5 add their own message of
-// the system, hermes the begin token, and qwen3 leaves out what an earlier answer has up to "</think>".
+// One of the forms that published models were trained on. Each is a row of data (src/lm/chat_templates.h): what
+// the text begins with, the default message of the system, what stands before and after a message, which of it
+// is one token, and which white space is left out. `chatml` is "<|im_start|>user\n…<|im_end|>\n" for each
+// message and "<|im_start|>assistant\n" before an answer; smollm2, qwen1.5, qwen2 and qwen2.5 add their own
+// message of the system, hermes the begin token, and qwen3 leaves out what an earlier answer has up to
+// "</think>".
 //
 //     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
 //     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "weft/core/heads.h"
+#include "weft/core/attention.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layers.h"
 

@@ -1,5 +1,4 @@
-// The layers: ModuleList and Sequential of others, Linear, Embedding, Dropout, LayerNorm and RMSNorm, and the
-// networks MLP and GatedMLP.
+// Activations as modules, for lists of modules; Sequential takes the functions, too.
 #pragma once
 
 #include <concepts>
@@ -8,9 +7,81 @@
 #include <optional>
 #include <type_traits>
 
+#include "weft/derive/checkpoint.h"
 #include "weft/nn/module.h"
+#include "weft/ops.h"
 
 namespace weft::nn {
+
+// y = relu(x), of x's shape.
+//
+//     const nn::Sequential net{nn::Flatten(), nn::Linear(6, 4), nn::ReLU(), nn::Linear(4, 1), nn::Tanh()};
+//     const Tensor y = net(ones({3, 2, 3}));  // (3, 2, 3) → (3, 1)
+struct ReLU : Module {
+    ReLU() : Module("ReLU") {}
+    // relu(x)
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return relu(x); });
+    }
+};
+// y = tanh(x), of x's shape.
+//
+//     const Tensor y = nn::Tanh()(zeros({2}));  // [0, 0]
+struct Tanh : Module {
+    Tanh() : Module("Tanh") {}
+    // tanh(x)
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return tanh(x); });
+    }
+};
+// y = gelu(x, kind), of x's shape.
+//
+//     const nn::GELU activation(Gelu::tanh);
+//     const Tensor y = activation(zeros({2}));  // [0, 0]
+struct GELU : Module {
+    const Gelu kind;  // the formula
+    // By that formula.
+    explicit GELU(Gelu kind = Gelu::exact) : Module("GELU"), kind(kind) {}
+    // gelu(x, kind)
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return gelu(x, kind); });
+    }
+};
+// y = silu(x), of x's shape.
+//
+//     const Tensor y = nn::SiLU()(zeros({2}));  // [0, 0]
+struct SiLU : Module {
+    SiLU() : Module("SiLU") {}
+    // silu(x)
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return silu(x); });
+    }
+};
+// y = flatten(x, first, last): the samples stay, as in PyTorch. The errors of flatten.
+//
+//     const Tensor y = nn::Flatten()(ones({5, 2, 3}));  // (5, 6)
+struct Flatten : Module {
+    const int first, last;  // the axes that become one
+    // Of these axes.
+    explicit Flatten(int first = 1, int last = -1) : Module("Flatten"), first(first), last(last) {}
+    // flatten(x, first, last)
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return flatten(x, first, last); });
+    }
+};
+// y = x, for a place where a layer may be.
+//
+//     const Tensor y = nn::Identity()(x);  // x itself: y.handle() == x.handle()
+struct Identity : Module {
+    Identity() : Module("Identity") {}
+    // x
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return x; });
+    }
+};
+
+// The layers: ModuleList and Sequential of others, Linear, Embedding, Dropout, LayerNorm and RMSNorm, and the
+// networks MLP and GatedMLP.
 
 // A list of modules of type M.
 //
@@ -271,5 +342,75 @@ struct GatedMLP : Module {
 private:
     GatedMLP(std::int64_t d_model, std::int64_t hidden, bool bias, Rng& rng);
 };
+
+// What networks for pictures add: Conv2d, and BatchNorm over its channels.
+
+// Options of Conv2d.
+struct Conv2dOptions {
+    std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;  // see ConvOptions
+    bool bias = true;                                                // whether to add one
+};
+
+// conv2d(x, weight, bias): x (N, in, H, W) → (N, out, H', W'), with weight (out, in / groups, k, k) and bias
+// (out,), both initially uniform in ±1/√(in / groups · k²) as in PyTorch. Call the function conv2d for windows
+// that are not square. ValueError unless the sizes are at least 1 and groups divides in and out; conv2d refuses
+// the rest.
+//
+//     nn::Conv2d conv(1, 6, 5, rng, {.padding = 2});
+//     const Tensor y = relu(conv(x));  // (N, 1, 28, 28) → (N, 6, 28, 28)
+struct Conv2d : Module {
+    Parameter weight;           // (out, in / groups, k, k)
+    Parameter bias;             // (out,), undefined without bias
+    const ConvOptions options;  // stride, padding, dilation and groups
+
+    // Windows of k × k = kernel_size × kernel_size; draws initial values from `rng`.
+    Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, Rng& rng,
+           const Conv2dOptions& options = {});
+    // The same from default_rng().
+    Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+           const Conv2dOptions& options = {})
+        : Conv2d(in_channels, out_channels, kernel_size, default_rng(), options) {}
+    // x (N, in, H, W) → (N, out, H', W').
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return conv2d(x, weight, bias, options); });
+    }
+
+private:
+    Conv2d(const Shape& filters, Rng& rng, const Conv2dOptions& options);
+};
+
+// batch_norm: x (N, C, …) → the same, C = num_features; weight (C,) is initially ones, bias (C,) zeros. In
+// training with the batch's own mean and variance, which also enter the running ones; in evaluation with those.
+// ValueError unless num_features ≥ 1 and eps > 0; batch_norm refuses the rest.
+//
+//     nn::BatchNorm norm(6);
+//     const Tensor y = norm(x);  // (N, 6, H, W) → (N, 6, H, W), each channel with mean 0 and variance 1
+//     norm.eval();               // from now on with norm.running_mean and norm.running_var
+struct BatchNorm : Module {
+    Parameter weight, bias;            // (C,)
+    Buffer running_mean, running_var;  // (C,), initially zeros and ones
+    Buffer num_batches_tracked;        // () int64: the number of batches in the running statistics
+    const double eps;                  // added to the variance
+    const double momentum;             // running ← (1 − momentum) · running + momentum · new
+
+    explicit BatchNorm(std::int64_t num_features, double eps = 1e-5, double momentum = 0.1);  // for C channels
+    Tensor operator()(const Tensor& x) const;  // x (N, C, …) → the same
+};
+
+// Modules whose intermediate values are computed again in backward.
+
+// module(x), with the tensors in between computed again in backward: weft::checkpoint with the module's
+// parameters and generators. x and the result have the shapes of the module's. A module that changes a buffer
+// in its forward pass (BatchNorm in training) changes it a second time in backward. Refusals as
+// weft::checkpoint's.
+//
+//     const Tensor y = nn::checkpoint(block, x);  // all(y == block(x))
+template <class M>
+Tensor checkpoint(const M& module, const Tensor& x) {
+    std::vector<std::shared_ptr<Rng>> generators;
+    for (const auto& [name, rng] : module.named_generators()) generators.push_back(rng);
+    return weft::checkpoint([module](const std::vector<Tensor>& in) { return module(in[0]); }, {x},
+                            module.parameters(), generators);
+}
 
 }  // namespace weft::nn

@@ -42,7 +42,7 @@ namespace weft::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;                   // in order of registration
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
-class RngGuard;  // used by constructors that draw more than once (include/weft/nn/rng_guard.h)
+class RngGuard;  // used by constructors that draw more than once (include/weft/nn/clone.h)
 
 // A tensor that a module has registered. Its values can change, and its shape and type, but it stays the tensor
 // that parameters(), state_dict() and to() know: an assignment does not compile.
@@ -209,7 +209,7 @@ protected:
 
 private:
     friend struct Ownership;   // src/nn/registry.h
-    friend struct Attributes;  // src/nn/attributes.h
+    friend struct Attributes;  // src/nn/registry.h
     struct Registry;
     std::shared_ptr<Registry> registry_;
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}

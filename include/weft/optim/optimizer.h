@@ -1,3 +1,62 @@
+// Groups of parameters, each with options of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/nn/module.h"
+
+namespace weft::optim {
+
+// Names each parameter by its position: "0", "1", …
+//
+//     const nn::NamedTensors named = optim::numbered({ones({2}), ones({3})});
+//     const std::string second = named[1].first;  // "1"
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters);
+
+// Parameters and their options. Groups with learning rates of their own, as for fine-tuning:
+//
+//     optim::AdamW optimizer({{model.body, {.lr = 1e-5}}, {model.head, {.lr = 1e-3, .beta2 = 0.95}}});
+//
+// A group by itself:
+//
+//     const optim::ParameterGroup<optim::SGDOptions> head{model.head, {.lr = 0.1}};
+//     // head.parameters.size() is 2, head.options.lr is 0.1
+template <class Options>
+struct ParameterGroup {
+    nn::NamedTensors parameters;  // names and tensors
+    Options options;              // those of these parameters
+
+    // Takes named parameters, a module or a list of parameters, which are named "0", "1", …
+    ParameterGroup(nn::NamedTensors named, Options of_group)
+        : parameters(std::move(named)), options(std::move(of_group)) {}
+    ParameterGroup(const nn::Module& module, Options of_group)
+        : ParameterGroup(module.named_parameters(), std::move(of_group)) {}
+    ParameterGroup(const std::vector<Tensor>& list, Options of_group)
+        : ParameterGroup(numbered(list), std::move(of_group)) {}
+};
+
+// Returns two groups: matrices (rank ≥ 2), with these options, and vectors (biases, norms), with these but no
+// weight decay. Each parameter is there once.
+//
+//     optim::AdamW optimizer(optim::decay_groups(model, optim::AdamWOptions{.lr = 3e-4, .weight_decay = 0.1}));
+template <class Options>
+std::vector<ParameterGroup<Options>> decay_groups(const nn::Module& module, const Options& options) {
+    static_assert(
+        requires { options.weight_decay; },
+        "decay_groups takes the optimiser's options: "
+        "decay_groups(model, optim::AdamWOptions{.lr = 3e-4, .weight_decay = 0.1})");
+    std::vector<ParameterGroup<Options>> groups(2, {nn::NamedTensors(), options});
+    groups[1].options.weight_decay = 0;
+    for (const auto& named : module.named_parameters())
+        groups[named.second.rank() >= 2 ? 0 : 1].parameters.push_back(named);
+    return groups;
+}
+
 // Optimisers and their groups of parameters. A training loop, with a schedule and clipping:
 //
 //     optim::AdamW optimizer(model, {.lr = 3e-4, .weight_decay = 0.1});
@@ -8,17 +67,6 @@
 //         optim::clip_grad_norm(model, 1.0);
 //         optimizer.step();
 //     }
-#pragma once
-
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "weft/optim/groups.h"
-
-namespace weft::optim {
 
 // g ← g + weight_decay·p;  b ← momentum·b + g (initially b = g);  p ← p − lr·b, or with Nesterov's momentum
 // p ← p − lr·(g + momentum·b)  (Sutskever et al., "On the importance of initialization and momentum in deep
@@ -131,7 +179,7 @@ void update(const Update& u, const SGDOptions& options);
 void update(const Update& u, const AdamOptions& options);
 void update(const Update& u, const AdamWOptions& options);
 
-// An optimiser with the rule of Options. SGD, Adam and AdamW are below, Muon in weft/optim/muon.h;
+// An optimiser with the rule of Options. SGD, Adam and AdamW are below, Muon in weft/optim/optimizer.h;
 // examples/lion.cpp adds another.
 //
 //     optim::SGD optimizer(model, {.lr = 0.1, .momentum = 0.9});
@@ -245,5 +293,50 @@ private:
 using SGD = Optimizer<SGDOptions>;      // stochastic gradient descent, see SGDOptions
 using Adam = Optimizer<AdamOptions>;    // see AdamOptions
 using AdamW = Optimizer<AdamWOptions>;  // Adam with decoupled weight decay, see AdamWOptions
+
+// Muon, an optimiser of matrices.
+
+// b ← momentum·b + (1 − momentum)·g;  u = momentum·b + (1 − momentum)·g, or b without Nesterov;
+// p ← (1 − lr·weight_decay)·p − lr·√max(1, rows/cols) · O(u), where O brings the singular values of u near 1:
+// X ← u/max(‖u‖, eps), then ns_steps times X ← aX + (bA + cA²)X with A = XXᵀ (Jordan, "Muon: An optimizer for
+// hidden layers in neural networks", 2024). PyTorch's Muon rounds X to bfloat16; this one keeps p's type.
+struct MuonOptions {
+    double lr = 1e-3;                                                   // learning rate
+    double weight_decay = 0.1;                                          // each step shrinks p by lr times this
+    double momentum = 0.95;                                             // factor on b in each step
+    bool nesterov = true;                                               // one more step of b in u
+    std::array<double, 3> ns_coefficients = {3.4445, -4.7750, 2.0315};  // a, b and c
+    double eps = 1e-7;                                                  // the smallest divisor of u, above 0
+    std::int64_t ns_steps = 5;  // number of Newton–Schulz steps, at least 0
+};
+
+// Returns {"momentum_buffer"}. This and the next three are what Optimizer asks of a rule: see optim::Update.
+//
+//     Tensor w = zeros({2, 2});
+//     const Tensor g = eye(2);
+//     std::vector<Tensor> moments{zeros({2, 2})};  // one for each name below
+//     const optim::MuonOptions options{.lr = 0.1};
+//     optim::check(options);
+//     optim::check(options, {{"w", w}});
+//     optim::update({w, g, moments, 1}, options);
+//     const std::vector<const char*> names = optim::moment_names(options);  // names.size() is 1
+std::vector<const char*> moment_names(const MuonOptions& options);
+// Throws ValueError when an option is out of range.
+void check(const MuonOptions& options);
+// Throws ShapeError, with their names, when parameters are no matrices.
+void check(const MuonOptions& options, const nn::NamedTensors& parameters);
+// Updates one parameter and its moment by the formula at MuonOptions.
+void update(const Update& u, const MuonOptions& options);
+
+// For matrices inside a model; embeddings, the layer that computes the logits, biases and norms get an AdamW:
+//
+//     nn::NamedTensors matrices, others;
+//     for (const auto& [name, p] : model.named_parameters())
+//         (p.rank() == 2 && name != "embedding.weight" ? matrices : others).emplace_back(name, p);
+//     optim::Muon muon(matrices, {.lr = 0.02});
+//     optim::AdamW adamw(others, {.lr = 3e-4});
+//     loss_of(batch()).backward();
+//     muon.step(), adamw.step();
+using Muon = Optimizer<MuonOptions>;
 
 }  // namespace weft::optim

@@ -1,17 +1,80 @@
-// The loop of a program that trains a language model, with everything around its steps.
+// The loss over batches, by one process or by several.
 #pragma once
 
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <optional>
+#include <vector>
 
+#include "weft/dist/data_parallel.h"
 #include "weft/optim/optimizer.h"
 #include "weft/optim/schedules.h"
 #include "weft/training/checkpoint.h"
+#include "weft/training/data.h"
 #include "weft/training/progress.h"
 #include "weft/training/report.h"
 
 namespace weft::training {
+
+// The mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets, in evaluation mode and under NoGrad.
+// NaN if stop() becomes true before the end. ValueError if there is no batch.
+//
+//     const double loss = training::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
+//         return cross_entropy(model(batch.inputs), batch.targets);
+//     });
+double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
+                const std::function<bool()>& stop = {});
+
+// The same number by the processes of a group: process r computes the losses of the batches r, r + P, …, and
+// each gets the mean. `stop` is not asked in a group of several. Throws what evaluate throws, and an Error if
+// the processes have different numbers of batches.
+//
+//     const auto loss_of = [&](const training::Batch& batch) {
+//         return cross_entropy(model(batch.inputs), batch.targets);
+//     };
+//     const double loss = training::evaluate(corpus.validation_batches(), loss_of, group);
+double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
+                dist::Group& group, const std::function<bool()>& stop = {});
+
+// The loop that minimises a loss.
+
+// Options of minimise.
+//
+//     const training::MinimiseOptions options{.print_every = 0};
+//     const Tensor w = ones({1}).requires_grad_();
+//     optim::SGD optimizer({w}, {.lr = 0.1});
+//     const auto square = [&] { return sum(w * w); };
+//     const double last = training::minimise(optimizer, 30, square, options);  // last < 1e-4
+struct MinimiseOptions {
+    std::optional<optim::CosineOptions> schedule = {};  // schedule of the learning rate; constant without one
+    std::int64_t print_every = 50;                      // prints every so many steps; 0 prints nothing
+};
+
+// Repeats zero_grad, loss_of() → (), backward and a step of the optimiser `steps` times; returns the last loss.
+//
+//     optim::AdamW optimizer(model, {.lr = 1e-2});
+//     training::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
+//
+// This prints "step   0  loss 1.0986" and every 50th step after it. Throws what loss_of, backward and the
+// optimiser throw.
+template <class Optimizer, class Loss>
+double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const MinimiseOptions& options = {}) {
+    double last = 0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+        if (options.schedule) optimizer.set_lr(optim::cosine_lr(step, *options.schedule));
+        optimizer.zero_grad();
+        const Tensor loss = loss_of();
+        loss.backward();
+        optimizer.step();
+        last = loss.item();
+        if (options.print_every > 0 && step % options.print_every == 0)
+            std::printf("step %3d  loss %.4f\n", static_cast<int>(step), last);
+    }
+    return last;
+}
+
+// The loop of a program that trains a language model, with everything around its steps.
 
 // How far a run is: what its checkpoint says besides model and optimiser.
 struct RunState {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/viz/pictures.h"
-#include "weft/viz/text.h"
 
 namespace weft::viz {
 
@@ -30,5 +30,19 @@ struct AttentionMap {
 // Each layer is (T, S), (H, T, S) or (1, H, T, S). Throws what pictures.h lists, in the name of `operation`.
 AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
                                 const MapOptions& options);
+
+// Internal: Text for terminals and SVG, whatever the locale.
+
+std::string decimal(double value);  // "12.5": at most two decimals, to keep SVG short
+std::string repeated(std::string_view text, std::size_t times);
+std::string pad_left(const std::string& text, std::size_t to);   // pads with spaces in front, to `to` columns
+std::string truncated(const std::string& text, std::size_t to);  // at most `to` columns, ending in … if cut
+
+// Shows newlines as ↵, tabs as ⇥, and other control characters and bytes that are not UTF-8 as escapes.
+std::string shown(std::string_view text);
+// The same, with spaces at either end as ␣.
+std::string visible(std::string_view token);
+
+std::string xml(std::string_view text);  // escapes & < > " '
 
 }  // namespace weft::viz

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "weft/core/mask.h"
+#include "weft/core/tensor.h"
 #include "weft/nn/module.h"
+#include "weft/watch/trace.h"
 
 namespace weft::viz {
 
@@ -137,5 +139,69 @@ struct MaskGridOptions {
 //     // 2           1   1
 std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                       const MaskGridOptions& options = {});
+
+// The gradient ledger as a table.
+
+// A table of the gradients in the order of the backward pass: a line for each term, and one for the sum if
+// there are several. Empty for an empty ledger.
+//
+//     const Tensor x = tensor(3.0).requires_grad_(), y = x * x;
+//     const GradientLedger ledger;
+//     y.backward();
+//     std::cout << viz::ledger_table(ledger, {{"x", x}, {"y", y}});
+//     // node          gets from   gradient
+//     // y = multiply  seed        1
+//     // x             y, input 0  3
+//     //               y, input 1  3
+//     //               sum         6
+//
+// Tensors in `names` are shown by name; other operations and leaves are numbered if there are several of a
+// kind. Gradients of up to 12 elements are printed in full, larger ones as shape and norm. "hook" is the
+// gradient that a hook put in place of the sum. Each backward pass after the first has a heading.
+std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& names = {});
+
+// The storage movie: what views and copies do to memory, frame by frame.
+
+// One step of a movie.
+//
+//     viz::StorageMovie movie;
+//     movie.show("m", tensor({{1.0, 2}, {3, 4}}));
+//     const viz::StorageFrame& frame = movie.frames()[0];  // frame.memory is {1, 2, 3, 4}
+struct StorageFrame {
+    std::string step;             // the caller's description
+    Tensor tensor;                // undefined if the step threw an Error
+    std::string refused;          // the message of that Error
+    char storage = 'A';           // A for the first storage shown, B for the second, …
+    bool is_new = false;          // whether this is the first frame of its storage
+    std::vector<double> memory;   // the values in the storage at this moment, by address
+    std::vector<std::size_t> at;  // the position in `memory` of each element, in row-major order
+};
+
+// A movie of up to 26 storages of up to 64 elements each. The first frame of a storage determines which part of
+// it is shown, so show the tensor that owns the memory first.
+//
+//     viz::StorageMovie movie;
+//     const Tensor m = tensor({{1.0, 2, 3}, {4, 5, 6}});
+//     movie.show("m", m).show("m.T()", m.T()).attempt("view", [&] { return m.T().view({6}); });
+//     movie.print();
+//     io::save_text("movie.svg", movie.svg());
+class StorageMovie {
+public:
+    // Adds a frame with the present values of x and its memory. ValueError if x is empty, too large, or reaches
+    // beyond the part of its storage that the first frame showed.
+    StorageMovie& show(const std::string& step, const Tensor& x);
+    // Adds a frame with what `make` returns, or with the message of the Error that it throws.
+    StorageMovie& attempt(const std::string& step, const std::function<Tensor()>& make);
+
+    const std::vector<StorageFrame>& frames() const { return frames_; }  // in order
+    std::string str() const;  // for each frame shape, strides, memory, and what is read from it
+    void print() const;       // writes str() to standard output
+    // An SVG picture: for each frame the memory with the path that the tensor takes through it, and the tensor
+    // beside it. A value has the same colour in every frame.
+    std::string svg(const std::string& title = "What each step does to memory") const;
+
+private:
+    std::vector<StorageFrame> frames_;
+};
 
 }  // namespace weft::viz

@@ -14,9 +14,6 @@
 #include <xtensor-blas/xblas.hpp>
 
 #include "fast/blas/blas.h"
-#include "fast/blas/one_thread.h"
-#include "fast/blas/openblas_kernels.h"
-#include "fast/blas/room.h"
 
 extern "C" {
 void openblas_set_num_threads(int);

@@ -1,5 +1,5 @@
 // Without oneDNN: gemm widens both operands, and multiplies them in float32.
-#include "fast/half/half_gemm.h"
+#include "fast/blas/blas.h"
 
 namespace weft::kernels::fast {
 

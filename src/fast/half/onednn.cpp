@@ -9,9 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fast/blas/one_thread.h"
-#include "fast/blas/room.h"
-#include "fast/half/half_gemm.h"
+#include "fast/blas/blas.h"
 
 static_assert(DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR >= 6);
 
