@@ -2,7 +2,8 @@
 
 A comment above a declaration, or behind it, documents it. One above overloads or operators documents all of them, down
 to the first that has a comment of its own or to an empty line. `// ---- ` begins a section and documents nothing. The
-texts pass through Doxygen untouched, as verbatim, for weft_site/reference.py to show."""
+texts pass through Doxygen untouched, as verbatim, for weft_site/reference.py to show. What stands below `// Internal: `, up to
+the next comment that documents nothing, is for Weft's own libraries and has no page."""
 import re
 import sys
 
@@ -124,7 +125,17 @@ def one_by_one(code):
     return [parts[0] + ";"] + [f"{kind} {part.strip()};" for part in parts[1:]]
 
 
+def shown(text):
+    """The header without what is internal, line for line."""
+    lines, free = text.splitlines(), read_header(text)[1]
+    for (begin, comment), (end, _) in zip(free, free[1:] + [(len(lines), "")]):
+        if comment.startswith(" Internal: "):
+            lines[begin:end] = [line if re.match(r"namespace \w|\}  // namespace", line) else "" for line in lines[begin:end]]
+    return "\n".join(lines)
+
+
 def filtered(text):
+    text = shown(text)
     declarations, _ = read_header(text)
     docs = documentation(declarations)
     lines = [split_line(line)[0] for line in text.splitlines()]

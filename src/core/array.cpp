@@ -1,12 +1,38 @@
 #include "core/array.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <new>
 
+#include "core/kernels.h"
+#include "weft/core/error.h"
 #include "weft/core/observer.h"
 #include "weft/core/op.h"
 
 namespace weft {
+
+Storage::Storage(std::size_t size) : bytes(std::max<std::size_t>(size, 1)) {
+    if (kernels::installed.acquire != nullptr) {
+        data = kernels::installed.acquire(bytes);
+        return;
+    }
+    if (bytes > SIZE_MAX - 63) throw std::bad_alloc();
+    data = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (data == nullptr) throw std::bad_alloc();
+}
+
+Storage::~Storage() {
+    if (is_foreign()) {
+        if (deleter) deleter(data);
+    } else if (kernels::installed.release != nullptr) {
+        kernels::installed.release(data, bytes);
+    } else {
+        std::free(data);
+    }
+}
 
 bool product_overflows(const Shape& shape) {
     std::int64_t product = 1;

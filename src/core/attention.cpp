@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "core/common.h"
-#include "core/masked_matmul.h"
 #include "core/run.h"
 
 namespace weft {
 
 namespace {
+
+using kernels::Pairs;
 
 // The width of each of `parts` equal parts of x's columns.
 std::int64_t part_width(const Tensor& x, std::int64_t parts, const char* caller) {
@@ -65,8 +66,10 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
     return y;
 }
 
-}  // namespace
-
+// y (B, H, m, n) = a (B, H, m, k) @ b (B, H, k, n), where `pairs` says which of the three has an element for
+// each pair of a query and a key. `blocked` (bool, broadcasting to its shape; undefined if none is) marks the
+// masked pairs, which add nothing to y, not even NaN; if y has the pairs, its masked elements are unspecified.
+// Gradients of any order are such products.
 Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
     const Op op("matmul");
     const Tensor y = values(a, b, blocked, pairs);
@@ -103,8 +106,6 @@ Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pa
 }
 
 // B samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v widths.
-
-namespace {
 
 using Qkv = std::array<Tensor, 3>;  // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v)
 

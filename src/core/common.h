@@ -100,12 +100,31 @@ inline Tensor record_symmetric(Tensor y, const std::vector<Tensor>& inputs,
     return record_symmetric(Op::name(), std::move(y), inputs, save_for_backward, std::move(vjp));
 }
 
-// A mean over axes, which have size 1, and what remains of x without it.
-struct Centred {
-    Tensor mean;  // outside the graph
-    Tensor rest;  // x − mean, in x's shape
+// The axes that a reduction of x names (all if none is named), and the shapes that it leads to.
+struct ReducedAxes {
+    std::vector<bool> axes;     // which axes are reduced
+    Shape kept, dropped;        // x's shape with reduced axes of size 1, and without them
+    std::int64_t elements = 1;  // that each result is made from
+
+    ReducedAxes(const Tensor& x, const Axes& names)
+        : axes(static_cast<std::size_t>(x.rank()), names.axes.empty()), kept(x.shape()) {
+        for (int axis : names.axes) {
+            auto reduced = axes.begin() + normalize_axis(axis, x.rank(), Op::name());
+            if (*reduced) throw IndexError(Op::name(), ": axis ", axis, " is named twice; name each axis once");
+            *reduced = true;
+        }
+        for (int i = 0; i < x.rank(); ++i)
+            if (axes[static_cast<std::size_t>(i)])
+                elements *= kept[i], kept[i] = 1;
+            else
+                dropped.push_back(kept[i]);
+    }
+    const Shape& shape(KeepDim keepdim) const { return keepdim ? kept : dropped; }
 };
-Centred centred(const Tensor& x, const Axes& axes);
+
+// Σx over axes, as a tensor of `shape`.
+Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape);
+
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
@@ -141,5 +160,15 @@ inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis)
     if (all(isfinite(y))) return {};
     return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
 }
+
+// Refuses all but predictions (…, V) of V classes and targets (…), each of them a class or ignore_index. `what`
+// is what the operation calls the predictions.
+void check_classes(const char* what, const Tensor& x, const Tensor& targets, std::int64_t ignore_index);
+
+// The indices, contiguous and within 0 … n − 1: negative ones count from the end.
+Tensor normalized(const Tensor& indices, std::int64_t n);
+
+// ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.
+void check_fits(const Shape& index, const Shape& x, int axis);
 
 }  // namespace weft

@@ -127,35 +127,4 @@ bool any(const Tensor& x) {
     return !kernels::all((!x).array());
 }
 
-Tensor isnan(const Tensor& x) { return is_floating_point(x.dtype()) ? x != x : zeros(x.shape(), boolean); }
-
-Tensor isinf(const Tensor& x) { return !isfinite(x) && !isnan(x); }
-
-Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-    const Op op("isclose", Op::of_others);
-    check_same_dtype(a, b);
-    if (!is_floating_point(a.dtype())) return a == b;
-    // Infinities are close only to themselves: their difference is NaN or infinite.
-    const Tensor x = widened(a.detach()), y = widened(b.detach());
-    const Tensor is_close = x == y || (isfinite(y) && abs(x - y) <= atol + rtol * abs(y));
-    return equal_nan ? is_close || (isnan(x) && isnan(y)) : is_close;
-}
-
-bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-    const Op op("allclose", Op::of_others);
-    return all(isclose(a, b, rtol, atol, equal_nan));
-}
-
-Tensor all(const Tensor& x, const Axes& axes, KeepDim keepdim) {
-    const Op op("all", Op::of_others);
-    check_dtype("x", x, boolean);
-    return !any(!x, axes, keepdim);
-}
-
-Tensor any(const Tensor& x, const Axes& axes, KeepDim keepdim) {
-    const Op op("any", Op::of_others);
-    check_dtype("x", x, boolean);
-    return sum(x.to(int64), axes, keepdim) != 0;
-}
-
 }  // namespace weft

@@ -7,7 +7,26 @@ namespace weft {
 
 namespace {
 
-// The indices, contiguous and within 0 … n − 1: negative ones count from the end.
+// The transpose of index_select: zeros of `shape` with x's slices added at the indices.
+Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
+    const Op op("index_add");
+    const Tensor y = zeros(shape, x.dtype());
+    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
+    return record(y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
+        return Grads{index_select(dy, axis, saved[0])};
+    });
+}
+
+}  // namespace
+
+void check_fits(const Shape& index, const Shape& x, int axis) {
+    bool fits = index.rank() == x.rank();
+    for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
+    if (!fits)
+        throw ShapeError(Op::name(), ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
+                         "; it needs the same rank, and sizes no larger on the other axes");
+}
+
 Tensor normalized(const Tensor& indices, std::int64_t n) {
     check_dtype("the indices", indices, int64);
     const Array dense = kernels::contiguous(indices.array());
@@ -19,27 +38,6 @@ Tensor normalized(const Tensor& indices, std::int64_t n) {
     if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
     return where(indices < 0, indices + integer(n), indices);
 }
-
-// The transpose of index_select: zeros of `shape` with x's slices added at the indices.
-Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
-    const Op op("index_add");
-    const Tensor y = zeros(shape, x.dtype());
-    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
-    return record(y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
-        return Grads{index_select(dy, axis, saved[0])};
-    });
-}
-
-// ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.
-void check_fits(const Shape& index, const Shape& x, int axis) {
-    bool fits = index.rank() == x.rank();
-    for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
-    if (!fits)
-        throw ShapeError(Op::name(), ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
-                         "; it needs the same rank, and sizes no larger on the other axes");
-}
-
-}  // namespace
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
     const Op op("index_select");
@@ -84,28 +82,6 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
     kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
     return record(Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
-}
-
-Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& source) {
-    const Op op("scatter", Op::of_others);
-    // Each element of y is one of x or of source: the numbers of their positions are scattered first.
-    axis = normalize_axis(axis, x.rank());
-    check_fits(indices.shape(), x.shape(), axis);
-    if (indices.shape() != source.shape())
-        throw ShapeError("scatter: an index of shape ", indices.shape(), " for a source of ", source.shape(),
-                         "; they must be equal");
-    const Tensor index = normalized(indices, x.size(axis));
-    const std::int64_t n = x.numel();
-    std::vector<std::int64_t> from = arange(n).to_vector<std::int64_t>();
-    std::int64_t number = n;
-    for (const std::int64_t at : gather(arange(n).reshape(x.shape()), axis, index).to_vector<std::int64_t>())
-        from[static_cast<std::size_t>(at)] = number++;
-    return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from_vector(from)).reshape(x.shape());
-}
-
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
-    const Op op("scatter", Op::of_others);
-    return scatter(x, axis, index, full(index.shape(), value, x.dtype()));
 }
 
 Tensor cat(const std::vector<Tensor>& tensors, int axis) {
@@ -170,43 +146,6 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
     const Tensor rows = Tensor(dense).reshape({-1});
     if (computed_in(table.dtype()) != table.dtype()) return rows_at(table, rows).reshape(shape);
     return index_select(table, 0, rows).reshape(shape);
-}
-
-Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
-    const Op op("one_hot", Op::of_others);
-    check_dtype("the ids", ids, int64);
-    if (num_classes == -1)
-        num_classes = ids.numel() == 0 ? 0 : (max(ids) + 1).to_vector<std::int64_t>()[0];  // wraps
-    if (num_classes < 0)
-        throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or -1 for the largest id + 1");
-    const Tensor dense = ids.contiguous();
-    const std::int64_t wrong = kernels::first_outside(dense.array(), 0, num_classes);
-    if (wrong >= 0)
-        throw IndexError("one_hot: id ", element_of(dense.array(), wrong), " at position ",
-                         format_index(wrong, ids.shape()), " is outside the ", num_classes, " classes (0 to ",
-                         num_classes - 1, ")");
-    return (ids.unsqueeze(-1) == arange(num_classes)).to(int64);
-}
-
-Tensor nonzero(const Tensor& x) {
-    const std::vector<bool> is_set = (x.dtype() == boolean ? x : x != 0).to_vector<bool>();
-    std::vector<std::int64_t> indices;
-    for (std::size_t i = 0; i < is_set.size(); ++i) {
-        if (!is_set[i]) continue;
-        auto rest = static_cast<std::int64_t>(i);
-        for (int axis = x.rank(); axis-- > 0; rest /= x.size(axis)) indices.push_back(rest % x.size(axis));
-        std::reverse(indices.end() - x.rank(), indices.end());
-    }
-    const std::int64_t n = std::count(is_set.begin(), is_set.end(), true);
-    return from_vector(indices, {n, x.rank()});
-}
-
-Tensor masked_select(const Tensor& x, const Tensor& mask) {
-    const Op op("masked_select", Op::of_others);
-    check_dtype("the mask", mask, boolean);
-    const Shape shape = broadcast_shapes(x.shape(), mask.shape());
-    const Tensor positions = nonzero(broadcast_to(mask, shape).reshape({-1})).squeeze(1);
-    return index_select(broadcast_to(x, shape).reshape({-1}), 0, positions);
 }
 
 }  // namespace weft

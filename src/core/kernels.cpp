@@ -3,40 +3,11 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <iostream>
-#include <mutex>
 
 #include "weft/core/error.h"
 #include "weft/core/threads.h"
-#include "weft/packed/packed.h"
 
 namespace weft {
-
-namespace {
-bool is_medium(std::string_view precision) {
-    if (precision != "medium" && precision != "highest")
-        throw ValueError("set_float32_matmul_precision: \"", precision, "\"; use \"highest\" or \"medium\"");
-    if (precision == "medium" && !has_bfloat16_products()) {
-        static std::once_flag said;
-        std::call_once(said, [] {
-            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN 2.6 (Debian's "
-                         "libdnnl-dev, when "
-                         "Weft is built) and a processor with AVX512-BF16 or AMX\n";
-        });
-    }
-    return precision == "medium";
-}
-}  // namespace
-
-void set_float32_matmul_precision(std::string_view precision) {
-    Modes::set(Modes::medium_products, is_medium(precision));
-}
-std::string get_float32_matmul_precision() { return Modes::all(Modes::medium_products) ? "medium" : "highest"; }
-Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
-    : mode_(Modes::medium_products, is_medium(precision)) {}
-bool has_bfloat16_products() {
-    return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
-}
 
 namespace kernels {
 
@@ -52,10 +23,6 @@ Array filled(const Shape& shape, double value, DType dtype, const char* operatio
     Array x = make_array(shape, dtype, operation);
     fill(x, value);
     return x;
-}
-
-DType operand_type(DType type) {
-    return Modes::all(Modes::medium_products) && type == float32 ? bfloat16 : type;
 }
 
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {

@@ -150,24 +150,8 @@ struct Layout {
     }
 };
 
-struct MinMax {
-    Array values, indices;  // the axis has size 1; indices int64, of the first occurrence
-};
-
 // Over the marked axes, which get size 1. The order of the sum depends on the shape alone.
 extern const Slot<Array(const Array& x, const std::vector<bool>& reduced)> sum;
-extern const Slot<MinMax(const Array& x, int axis, bool largest)>
-    min_max;  // NaN comes first; the axis is not empty
-
-// Along an axis, into a contiguous out. In reverse, sums run from the end of the axis.
-extern const Slot<void(const Array& out, const Array& x, int axis, bool reverse)> cumsum;
-void cumprod(const Array& out, const Array& x, int axis);
-// dx_j = Σ_{i ≥ j} dy_i · Π_{k ≤ i, k ≠ j} x_k, without a division, because factors may be 0. Only the result
-// can leave the type's range. Floating.
-extern const Slot<void(const Array& dx, const Array& x, const Array& dy, int axis)> cumprod_backward;
-// y_0 = b_0 and y_i = b_i + a_{i−1} · y_{i−1}; in reverse y_{n−1} = b_{n−1} and y_i = b_i + a_i · y_{i+1}. The
-// axis of a is shorter by one.
-void linear_scan(const Array& out, const Array& a, const Array& b, int axis, bool reverse);
 
 // Along the last axis of contiguous arrays of one floating type. y = e^(x − max) / Σ; a row of −inf gives
 // zeros. And y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.
@@ -200,6 +184,8 @@ extern const Slot<void(const Array& out, const CompactMatrix& w, const Array& in
 
 // What stands in the slots: src/fast/install.cpp, or nothing at all (none.cpp), as the program is linked.
 struct Installed {
+    void* (*acquire)(std::size_t& bytes);  // memory of at least so many bytes, and how many there are
+    void (*release)(void* block, std::size_t bytes) noexcept;
     decltype(kernels::run_tasks)::Type* run_tasks;
     decltype(kernels::for_runs)::Type* for_runs;
     decltype(kernels::fill_dropout)::Type* fill_dropout;
@@ -208,9 +194,6 @@ struct Installed {
     decltype(kernels::masked_matmul)::Type* masked_matmul;
     decltype(kernels::widen_rows)::Type* widen_rows;
     decltype(kernels::sum)::Type* sum;
-    decltype(kernels::min_max)::Type* min_max;
-    decltype(kernels::cumsum)::Type* cumsum;
-    decltype(kernels::cumprod_backward)::Type* cumprod_backward;
     decltype(kernels::softmax)::Type *softmax, *log_softmax;
     decltype(kernels::index_select)::Type* index_select;
     decltype(kernels::index_add)::Type* index_add;
@@ -231,10 +214,6 @@ Array contiguous(const Array& x);
 
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
-
-// The type that fast products read of one: bfloat16 of float32 under set_float32_matmul_precision("medium"),
-// else the type itself.
-DType operand_type(DType type);
 
 // ShapeError for a size that BLAS's 32-bit integers cannot hold.
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);

@@ -243,31 +243,10 @@ Array sum(const Array& x, const std::vector<bool>& reduced) {
     return y;
 }
 
-MinMax min_max(const Array& x, int axis, bool largest) {
-    Shape shape = x.shape;
-    shape[axis] = 1;
-    MinMax result{make_array(shape, x.dtype), make_array(shape, int64)};
-    visit_numeric(x.dtype, [&]<class T>(T) {
-        for (std::int64_t i = 0; i < result.values.numel(); ++i) {
-            const T* row = &element<T>(view_of(x, shape, x.strides, x.offset), i);
-            std::int64_t best = 0;
-            for (std::int64_t j = 1; j < x.shape[axis]; ++j) {
-                const T v = row[j * x.strides[axis]], b = row[best * x.strides[axis]];
-                const bool is_better = largest ? v > b : v < b, is_first_nan = v != v && b == b;
-                if (is_better || is_first_nan) best = j;
-            }
-            result.values.data<T>()[i] = row[best * x.strides[axis]];
-            result.indices.data<std::int64_t>()[i] = best;
-        }
-    });
-    return result;
-}
-
 }  // namespace
 }  // namespace reference
 
 constinit decltype(kernels::sum) sum{reference::sum, installed.sum};
-constinit decltype(kernels::min_max) min_max{reference::min_max, installed.min_max};
 
 // Softmax, row by row.
 

@@ -3,15 +3,19 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/philox.h"
 #include "weft/core/error.h"
 
 namespace weft {
 
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter) {
-    std::array<std::uint32_t, 4> words;
-    philox_lanes<1>(key, counter, words.data());
-    return words;
+    const auto word = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+    std::uint32_t k0 = word(key), k1 = word(key >> 32);
+    std::array<std::uint32_t, 4> c{word(counter), word(counter >> 32), 0, 0};
+    for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+        const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0], p1 = std::uint64_t{0xCD9E8D57} * c[2];
+        c = {word(p1 >> 32) ^ c[1] ^ k0, word(p1), word(p0 >> 32) ^ c[3] ^ k1, word(p0)};
+    }
+    return c;
 }
 
 namespace {

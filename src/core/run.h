@@ -6,7 +6,6 @@
 
 #include "core/kernels.h"
 #include "weft/core/attention.h"
-#include "weft/core/functions.h"
 #include "weft/core/record.h"
 
 namespace weft {
@@ -52,8 +51,6 @@ struct LinearOptions {
     std::int64_t rows;
 };
 extern const Kernel<LinearOptions> linear_kernel;
-
-extern const Kernel<Gelu> gelu_kernel;
 
 // cross_entropy of logits (R, V) and targets (R,), both contiguous, of which those of ignore_index do not
 // count.

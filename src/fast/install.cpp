@@ -1,4 +1,5 @@
 // What stands in the slots of the primitives. Those of the operations are beside their kernels.
+#include "ops/common.h"
 #include "packed/formats.h"
 
 namespace weft::kernels {
@@ -23,11 +24,15 @@ Like<decltype(kernels::index_select)> index_select;
 Like<decltype(kernels::index_add)> index_add;
 Like<decltype(kernels::gather)> gather;
 Like<decltype(kernels::scatter_add)> scatter_add;
+void* acquire(std::size_t& bytes);
+void release(void* block, std::size_t bytes) noexcept;
 int default_threads();
 bool has_half_gemm();
 }  // namespace fast
 
-constinit const Installed installed{.run_tasks = fast::run_tasks,
+constinit const Installed installed{.acquire = fast::acquire,
+                                    .release = fast::release,
+                                    .run_tasks = fast::run_tasks,
                                     .for_runs = fast::for_runs,
                                     .fill_dropout = fast::fill_dropout,
                                     .exp = fast::exp,
@@ -37,9 +42,6 @@ constinit const Installed installed{.run_tasks = fast::run_tasks,
                                     .masked_matmul = fast::masked_matmul,
                                     .widen_rows = fast::widen_rows,
                                     .sum = fast::sum,
-                                    .min_max = fast::min_max,
-                                    .cumsum = fast::cumsum,
-                                    .cumprod_backward = fast::cumprod_backward,
                                     .softmax = fast::softmax,
                                     .log_softmax = fast::log_softmax,
                                     .index_select = fast::index_select,
@@ -48,5 +50,8 @@ constinit const Installed installed{.run_tasks = fast::run_tasks,
                                     .scatter_add = fast::scatter_add,
                                     .default_threads = fast::default_threads,
                                     .has_half_products = fast::has_half_gemm};
+
+constinit const InstalledInOps installed_in_ops{
+    .min_max = fast::min_max, .cumsum = fast::cumsum, .cumprod_backward = fast::cumprod_backward};
 
 }  // namespace weft::kernels

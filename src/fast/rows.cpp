@@ -7,7 +7,7 @@
 #include "core/common.h"
 #include "core/run.h"
 #include "fast/simd.h"
-#include "ops/slots.h"
+#include "ops/common.h"
 
 namespace weft::kernels::fast {
 namespace {

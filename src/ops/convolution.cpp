@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/common.h"
+#include "weft/ops/reductions.h"
 #include "weft/ops/shapes.h"
 
 namespace weft {

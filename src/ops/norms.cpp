@@ -6,7 +6,8 @@
 
 #include "core/common.h"
 #include "core/node.h"
-#include "ops/slots.h"
+#include "ops/common.h"
+#include "weft/ops/reductions.h"
 #include "weft/ops/shapes.h"
 
 namespace weft {

@@ -1,6 +1,7 @@
 // Sums of products by a formula of indices.
 #include "weft/ops/products.h"
 
+#include <numeric>
 #include <compare>
 #include <map>
 #include <vector>
@@ -8,6 +9,68 @@
 #include "core/common.h"
 
 namespace weft {
+
+namespace {
+
+// x with the named axes first, or last, and both groups of axes flattened; and the shape of the others.
+std::pair<Tensor, Shape> as_matrix(const Tensor& x, std::vector<int> names, bool first) {
+    std::vector<bool> named(static_cast<std::size_t>(x.rank()));
+    Shape axes, rest;
+    std::int64_t k = 1;
+    for (int& axis : names) {
+        axis = normalize_axis(axis, x.rank(), "tensordot");
+        if (named[static_cast<std::size_t>(axis)])
+            throw IndexError("tensordot: axis ", axis, " is named twice; name each axis once");
+        named[static_cast<std::size_t>(axis)] = true;
+        k *= x.size(axis);
+    }
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (!named[static_cast<std::size_t>(axis)]) axes.push_back(axis), rest.push_back(x.size(axis));
+    for (std::size_t i = 0; i < names.size(); ++i) axes.insert(first ? static_cast<int>(i) : -1, names[i]);
+    const Tensor y = x.permute(axes);
+    return {first ? y.reshape({k, rest.numel()}) : y.reshape({rest.numel(), k}), rest};
+}
+
+}  // namespace
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+    const Op op("outer", Op::of_others);
+    if (a.rank() != 1 || b.rank() != 1)
+        throw ShapeError("outer: tensors of shape ", a.shape(), " and ", b.shape(), "; both must be vectors");
+    return a.unsqueeze(1) * b;
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+    const Op op("dot", Op::of_others);
+    if (a.rank() != 1 || a.shape() != b.shape())
+        throw ShapeError("dot: tensors of shape ", a.shape(), " and ", b.shape(),
+                         "; both must be vectors of one length");
+    return sum(a * b);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::pair<std::vector<int>, std::vector<int>>& axes) {
+    const Op op("tensordot", Op::of_others);
+    const auto& [of_a, of_b] = axes;
+    bool fits = of_a.size() == of_b.size();
+    for (std::size_t i = 0; fits && i < of_a.size(); ++i) fits = a.size(of_a[i]) == b.size(of_b[i]);
+    if (!fits)
+        throw ShapeError("tensordot: the axes of ", a.shape(), " and ", b.shape(),
+                         " do not fit; name as many of both, with equal sizes");
+    auto [left, shape] = as_matrix(a, of_a, false);
+    const auto [right, columns] = as_matrix(b, of_b, true);
+    for (const std::int64_t size : columns) shape.push_back(size);
+    return matmul(left, right).reshape(shape);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
+    if (axes < 0 || axes > a.rank() || axes > b.rank())
+        throw ValueError("tensordot: ", axes, " axes of ", a.shape(), " and ", b.shape(),
+                         "; use 0 or more, at most as many as both have");
+    std::vector<int> last(static_cast<std::size_t>(axes)), first(last.size());
+    std::iota(last.begin(), last.end(), a.rank() - axes);
+    std::iota(first.begin(), first.end(), 0);
+    return tensordot(a, b, {last, first});
+}
 
 namespace {
 

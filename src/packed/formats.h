@@ -18,6 +18,10 @@ bool is_written(DType format);
 std::int64_t first_unpackable(const Array& w, DType format);
 Array pack(const Array& w, DType format);
 
+// The type that fast products read of one: bfloat16 of float32 under set_float32_matmul_precision("medium"),
+// else the type itself.
+DType operand_type(DType type);
+
 // f(Format{}) for the one of these structs, the first of DType's blocks in their order, that belongs to
 // `format`; nothing for one beyond them.
 template <class... Formats, class Function>
@@ -26,9 +30,7 @@ void visit_block(DType format, const Function& f) {
     (void)((static_cast<int>(format) == i++ && (f(Formats{}), true)) || ...);
 }
 
-}  // namespace weft::kernels
-
-namespace weft::kernels::reference {
+namespace reference {
 
 // The formats in which GGUF files hold weights: blocks of 32 or 256 weights, each a few bits wide, with a scale
 // that they share. A format is one struct:
@@ -320,4 +322,5 @@ struct Q6_K {
     }
 };
 
-}  // namespace weft::kernels::reference
+}  // namespace reference
+}  // namespace weft::kernels

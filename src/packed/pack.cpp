@@ -1,4 +1,6 @@
 #include <cstring>
+#include <iostream>
+#include <mutex>
 #include <vector>
 
 #include "core/common.h"
@@ -28,9 +30,33 @@ Tensor dequantize(const Tensor& w) { return w.to(float32); }
 
 std::span<const std::byte> bytes_of(const Tensor& w) { return std::as_bytes(std::span(raw_values(w))); }
 
-}  // namespace weft
+namespace {
+bool is_medium(std::string_view precision) {
+    if (precision != "medium" && precision != "highest")
+        throw ValueError("set_float32_matmul_precision: \"", precision, "\"; use \"highest\" or \"medium\"");
+    if (precision == "medium" && !has_bfloat16_products()) {
+        static std::once_flag said;
+        std::call_once(said, [] {
+            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN 2.6 (Debian's "
+                         "libdnnl-dev, when "
+                         "Weft is built) and a processor with AVX512-BF16 or AMX\n";
+        });
+    }
+    return precision == "medium";
+}
+}  // namespace
 
-namespace weft::kernels {
+void set_float32_matmul_precision(std::string_view precision) {
+    Modes::set(Modes::medium_products, is_medium(precision));
+}
+std::string get_float32_matmul_precision() { return Modes::all(Modes::medium_products) ? "medium" : "highest"; }
+Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
+    : mode_(Modes::medium_products, is_medium(precision)) {}
+bool has_bfloat16_products() {
+    return kernels::installed.has_half_products != nullptr && kernels::installed.has_half_products();
+}
+
+namespace kernels {
 
 // Weights in fewer bits: widened row by row, and made.
 
@@ -79,6 +105,10 @@ void visit_written(DType format, const Function& f) {
 
 }  // namespace
 
+DType operand_type(DType type) {
+    return Modes::all(Modes::medium_products) && type == float32 ? bfloat16 : type;
+}
+
 bool is_written(DType format) {
     bool written = false;
     visit_written(format, [&](auto) { written = true; });
@@ -105,4 +135,5 @@ Array pack(const Array& w, DType format) {
     return y;
 }
 
-}  // namespace weft::kernels
+}  // namespace kernels
+}  // namespace weft

@@ -1,11 +1,17 @@
-// Internal: How numbers are rounded to 16 bits.
+// Numbers of 16 bits.
 #pragma once
+
+#if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
+#include "Weft needs C++20: add -std=c++20"
+#endif
 
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 
 namespace weft {
+
+// Internal: How numbers are rounded to 16 bits.
 
 namespace half {
 
@@ -72,18 +78,9 @@ concept Number = std::is_integral_v<T> || std::is_same_v<T, float> || std::is_sa
 
 }  // namespace half
 
-}  // namespace weft
-
 // The two types of 16 bits in which tensors are stored. A number that becomes one of them is rounded once, to
 // the nearest, ties to even, and one that is too large becomes infinite (Tensor::to refuses it). float has all
 // of their values.
-#if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
-#include "Weft needs C++20: add -std=c++20"
-#endif
-
-#include <cstdint>
-
-namespace weft {
 
 struct Float16;
 

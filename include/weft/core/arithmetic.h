@@ -31,19 +31,6 @@ Tensor operator^(const Tensor&, const T&) = delete;  // write pow(x, 2)
 template <class T>
 Tensor operator%(const Tensor&, const T&) = delete;  // write x - b * floor(x / b), in float32 or float64
 
-// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. Of two of int64 it
-// wraps on overflow; ValueError if p is negative there. ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0; ∂/∂p = xᵖ·log x,
-// taken as 0 where x = 0 and p ≥ 0.
-Tensor pow(const Tensor& x, double p);
-Tensor pow(const Tensor& x, const Tensor& p);
-
-// The larger of a and b, or NaN if either is. Equal, each gets half of the gradient; beside NaN, the whole.
-Tensor maximum(const Tensor& a, const Tensor& b);
-// The smaller of a and b; otherwise as maximum.
-//
-//     const Tensor y = minimum(tensor({1.0, 5}), tensor({4.0, 2}));  // [1, 2]
-Tensor minimum(const Tensor& a, const Tensor& b);
-
 // condition ? a : b, elementwise; all three broadcast. Two of one type keep it, bfloat16 and float16 too.
 // DTypeError unless condition is bool.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -54,10 +41,5 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, double b);
-Tensor maximum(const Tensor& a, double b);  // the larger of a and a number, elementwise
-// The smaller of a and a number, elementwise.
-//
-//     const Tensor y = minimum(tensor({1.0, 5}), 3.0);  // [1, 3]
-Tensor minimum(const Tensor& a, double b);
 
 }  // namespace weft

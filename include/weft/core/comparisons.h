@@ -31,18 +31,5 @@ Tensor operator~(const Tensor&) = delete;            // write !a
 Tensor isfinite(const Tensor& x);                    // bool: neither NaN nor infinite
 [[nodiscard]] bool all(const Tensor& x);  // whether every element of a bool tensor is true; true if empty
 [[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
-Tensor isnan(const Tensor& x);            // bool: x is NaN
-Tensor isinf(const Tensor& x);            // bool: x is ∞ or −∞
-// bool: |a − b| ≤ atol + rtol · |b|; equal infinities are close. Integers and bools must be equal.
-Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
-               bool equal_nan = false);
-// Whether isclose is true everywhere.
-[[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
-                            bool equal_nan = false);
-
-// bool: whether every element over the axes is true. DTypeError unless x is bool.
-Tensor all(const Tensor& x, const Axes& axes, KeepDim keepdim = false);
-// bool: whether some element over the axes is true. DTypeError unless x is bool.
-Tensor any(const Tensor& x, const Axes& axes, KeepDim keepdim = false);
 
 }  // namespace weft

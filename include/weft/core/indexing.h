@@ -32,20 +32,8 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index);
 // The transpose of gather: zeros of `shape`, with source added at `index` along the axis. ShapeError unless
 // source has index's shape.
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& index, const Tensor& source);
-// x with source's elements, or one value, in place of those at `index` along the axis. Of elements of source
-// that meet, the last counts, and it alone gets the gradient. Errors as gather and scatter_add.
-//
-//     const Tensor y = scatter(zeros({2, 3}), 1, tensor({{2}, {0}}), 1);  // [[0, 0, 1], [1, 0, 0]]
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value);
 // table (V, C), ids (…) int64 → (…, C): the rows of the table. Ids do not wrap: IndexError, with its
 // position, for an id < 0 or ≥ V. Of a table that stores (bfloat16, float16, blocks) they are float32.
 Tensor embedding(const Tensor& table, const Tensor& ids);
-// ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for
-// an id outside 0 … num_classes − 1.
-Tensor one_hot(const Tensor& ids, std::int64_t num_classes = -1);
-Tensor nonzero(const Tensor& x);  // (n, rank) int64: the indices of the elements that are not 0 (or true)
-// (n,): the elements of x where the bool mask is true, row by row; the two broadcast.
-Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 }  // namespace weft

@@ -1,7 +1,9 @@
-// Internal: What is switched on or off on this thread.
+// What is switched on or off on this thread.
 #pragma once
 
 namespace weft {
+
+// Internal: What is switched on or off on this thread.
 
 // Sets bits, or clears them, until it goes out of scope. Others stay as they are, whenever they change.
 class [[nodiscard]] Modes {

@@ -1,9 +1,6 @@
 // Products of matrices and vectors.
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -22,14 +19,5 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 //
 //     const Tensor y = linear(x, pack(w, DType::Q4_1));  // (T, k) → (T, n)
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-Tensor outer(const Tensor& a, const Tensor& b);  // (m,), (n,) → (m, n): a_i · b_j
-Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i · b_i
-// Σ over the last `axes` of a and the first of b, or over pairs of axes: the other axes of a, then of b.
-// ShapeError if their sizes differ. Errors as matmul.
-//
-//     const Tensor a = ones({2, 3, 4}), b = ones({4, 3, 5});
-//     const Tensor y = tensordot(a, b, {{1, 2}, {1, 0}});  // (2, 5), each 12
-Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
-Tensor tensordot(const Tensor& a, const Tensor& b, const std::pair<std::vector<int>, std::vector<int>>& axes);
 
 }  // namespace weft

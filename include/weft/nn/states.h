@@ -1,4 +1,4 @@
-// Internal: Whether a state_dict fits a module.
+// States: whether they fit a module, and those of others.
 #pragma once
 
 #include <string>
@@ -7,6 +7,8 @@
 #include "weft/nn/module.h"
 
 namespace weft::nn {
+
+// Internal: Whether a state_dict fits a module.
 
 // One entry of a module's state_dict.
 struct ExpectedTensor {

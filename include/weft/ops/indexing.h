@@ -1,12 +1,25 @@
-// Elements in order.
+// Elements by their indices, and in order. Indices are taken and refused as by gather.
 #pragma once
 
 #include <cstdint>
 
-#include "weft/core/reductions.h"
 #include "weft/core/tensor.h"
+#include "weft/ops/reductions.h"
 
 namespace weft {
+
+// x with source's elements, or one value, in place of those at `index` along the axis. Of elements of source
+// that meet, the last counts, and it alone gets the gradient. Errors as gather and scatter_add.
+//
+//     const Tensor y = scatter(zeros({2, 3}), 1, tensor({{2}, {0}}), 1);  // [[0, 0, 1], [1, 0, 0]]
+Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
+Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value);
+// ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for
+// an id outside 0 … num_classes − 1.
+Tensor one_hot(const Tensor& ids, std::int64_t num_classes = -1);
+Tensor nonzero(const Tensor& x);  // (n, rank) int64: the indices of the elements that are not 0 (or true)
+// (n,): the elements of x where the bool mask is true, row by row; the two broadcast.
+Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 // The indices that sort x along the axis; equal elements keep their order, NaN counts as the largest.
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);

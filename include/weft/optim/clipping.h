@@ -1,4 +1,4 @@
-// Internal: Fast passes over the values of a tensor, float32 or float64.
+// Gradients of a bounded norm.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,8 @@
 #include "weft/nn/module.h"
 
 namespace weft::optim {
+
+// Internal: Fast passes over the values of a tensor, float32 or float64.
 
 constexpr std::int64_t block = 1 << 14;  // elements of a task
 

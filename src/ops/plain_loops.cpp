@@ -1,9 +1,30 @@
-// Running sums and products along an axis.
+// The plain loops of extremes, and of running sums and products, along an axis.
 #include "core/element.h"
+#include "ops/common.h"
 
 namespace weft::kernels {
 namespace reference {
 namespace {
+
+MinMax min_max(const Array& x, int axis, bool largest) {
+    Shape shape = x.shape;
+    shape[axis] = 1;
+    MinMax result{make_array(shape, x.dtype), make_array(shape, int64)};
+    visit_numeric(x.dtype, [&]<class T>(T) {
+        for (std::int64_t i = 0; i < result.values.numel(); ++i) {
+            const T* row = &element<T>(view_of(x, shape, x.strides, x.offset), i);
+            std::int64_t best = 0;
+            for (std::int64_t j = 1; j < x.shape[axis]; ++j) {
+                const T v = row[j * x.strides[axis]], b = row[best * x.strides[axis]];
+                const bool is_better = largest ? v > b : v < b, is_first_nan = v != v && b == b;
+                if (is_better || is_first_nan) best = j;
+            }
+            result.values.data<T>()[i] = row[best * x.strides[axis]];
+            result.indices.data<std::int64_t>()[i] = best;
+        }
+    });
+    return result;
+}
 
 // Element i of the row that starts at `start`, in a contiguous array.
 template <class T>
@@ -73,8 +94,9 @@ void linear_scan(const Array& out, const Array& a, const Array& b, int axis, boo
     });
 }
 
-constinit decltype(kernels::cumsum) cumsum{reference::cumsum, installed.cumsum};
+constinit decltype(kernels::min_max) min_max{reference::min_max, installed_in_ops.min_max};
+constinit decltype(kernels::cumsum) cumsum{reference::cumsum, installed_in_ops.cumsum};
 constinit decltype(kernels::cumprod_backward) cumprod_backward{reference::cumprod_backward,
-                                                               installed.cumprod_backward};
+                                                               installed_in_ops.cumprod_backward};
 
 }  // namespace weft::kernels

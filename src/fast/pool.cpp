@@ -1,3 +1,4 @@
+// The memory of tensors, of which idle blocks are kept for the next.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -6,11 +7,11 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
-#include "core/array.h"
+namespace weft::kernels::fast {
 
-namespace weft {
 namespace {
 
 #ifndef __has_feature
@@ -102,16 +103,12 @@ Pool& pool() {
 
 }  // namespace
 
-Storage::Storage(std::size_t size) : bytes(size_class(size)) {
-    if (bytes < size) throw std::bad_alloc();
-    data = pool().acquire(bytes);
+void* acquire(std::size_t& bytes) {
+    const std::size_t wanted = std::exchange(bytes, size_class(bytes));
+    if (bytes < wanted) throw std::bad_alloc();
+    return pool().acquire(bytes);
 }
 
-Storage::~Storage() {
-    if (!is_foreign())
-        pool().release(data, bytes);
-    else if (deleter)
-        deleter(data);
-}
+void release(void* block, std::size_t bytes) noexcept { pool().release(block, bytes); }
 
-}  // namespace weft
+}  // namespace weft::kernels::fast
