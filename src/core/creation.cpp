@@ -21,24 +21,6 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
     return Tensor(std::move(x));
 }
 
-// Appends the numbers of nested braces to `out`. Returns their shape; ShapeError if they are ragged.
-Shape flatten(const Nested& values, std::vector<const Nested*>& out) {
-    Shape shape;
-    if (!values.is_list) {
-        out.push_back(&values);
-        return shape;
-    }
-    for (std::size_t i = 0; i < values.items.size(); ++i) {
-        const Shape row = flatten(values.items[i], out);
-        if (i > 0 && row != shape)
-            throw ShapeError("tensor: ragged rows: row 0 has shape ", shape, ", row ", i, " has ", row,
-                             "; all rows must have the same shape");
-        shape = row;
-    }
-    shape.insert(0, static_cast<std::int64_t>(values.items.size()));
-    return shape;
-}
-
 // start, start + step, … before end, which lies in the direction of the step. Differences of int64 are computed
 // unsigned, because they may need the sign bit.
 Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -85,35 +67,6 @@ Tensor arange(double start, double end, double step, DType dtype) {
 
 Tensor arange(std::int64_t end) {
     return end < 0 ? arange(0, static_cast<double>(end), 1, int64) : integers(0, end, 1);
-}
-
-Nested::Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {
-    for (std::size_t i = 0; i < items.size(); ++i)
-        if (i == 0 || items[i].dtype == float32 || dtype == boolean) dtype = items[i].dtype;
-}
-
-std::int64_t Nested::to_int64() const {
-    if (dtype != float32 && value == static_cast<double>(integer)) return integer;
-    check_representable("tensor", value, int64);
-    return static_cast<std::int64_t>(value);
-}
-
-Tensor tensor(const Nested& values, std::optional<DType> wanted) {
-    const DType dtype = wanted.value_or(values.dtype);
-    std::vector<const Nested*> flat;
-    const Shape shape = flatten(values, flat);
-    std::vector<std::int64_t> integers;
-    std::vector<double> numbers;
-    for (const Nested* number : flat) {
-        if (dtype == int64) {
-            integers.push_back(number->to_int64());
-        } else {
-            if (number->dtype == float32 || dtype == boolean)
-                check_representable("tensor", number->value, dtype);
-            numbers.push_back(number->value);
-        }
-    }
-    return dtype == int64 ? from_values(integers, shape) : from_values(numbers, shape).to(dtype);
 }
 
 Tensor from_vector(const std::vector<float>& values, const Shape& shape) { return from_values(values, shape); }

@@ -93,8 +93,7 @@ Tensor sign(const Tensor& x) {
         using T = Value<decltype(x)>;
         return xt::where(x > T(0), T(1), xt::where(x < T(0), T(-1), xt::abs(x) * T(0)));  // NaN stays NaN
     });
-    return record_symmetric(y, {x}, {},
- [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+    return record_symmetric(y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
 
 // x times the normal distribution function, and its approximation.

@@ -122,7 +122,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
         throw GraphError(operation,
                          ": record needs a new tensor, but y is already in the graph; compute it under NoGrad");
 
-    if (!takes_part) return push_tangents(operation, y, inputs, save_for_backward, vjp, jvp), y;
+    if (!takes_part) return forward_mode->computed(operation, y, inputs, save_for_backward, vjp, jvp), y;
     auto node = Node::make(operation, result.array);
     node->is_leaf = node->retains_gradient = false;
     node->vjp = std::move(vjp);
@@ -141,7 +141,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
         Observer::tell(watching, Observer::recording, [&](Observer& one) {
             one.records({operation, y, inputs, save_for_backward});
         });
-    if (moves) push_tangents(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
+    if (moves) forward_mode->computed(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
     return y;
 }
 

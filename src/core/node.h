@@ -108,30 +108,22 @@ void check_may_read(const char* function, const Tensor& x);
 // Whether a saved tensor was computed on the way: how it depends on the inputs is then lost.
 bool is_derived(const Tensor& x, const Tensor& y, const std::vector<Tensor>& inputs);
 
-// A jvp while it runs on this thread. They nest, and each has tangents of its own. To those without
-// create_graph, a node made before them is a constant: their operations record nothing of the parameters
-// outside, so nothing is retained, but a gradient inside may record leaves of its own.
-struct JvpRun {
-    explicit JvpRun(bool create_graph);
-    ~JvpRun();
-    const std::uint64_t number;
-    const bool create_graph;
-    JvpRun* const outer;
-    const std::uint64_t constants_below;  // nodes below are constants
-    // With create_graph, a tangent of a node's output leads back to this node, which owns it if it saved the
-    // output. The end of the jvp unties these knots.
-    std::vector<std::weak_ptr<Node>> knots;
+// Forward mode, which src/derive attaches: while one runs on this thread, record tells the innermost of each
+// result that depends on a tensor with tangents, and nodes below a number are constants.
+struct ForwardMode {
+    virtual void computed(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& own_rule) = 0;
+    const std::uint64_t constants_below;
 
-private:
-    const Scoped<JvpRun*> here_;
-    const GradMode mode_;
-    const Plain textbook_{Plain::operations};  // kernels have no tangents
+protected:
+    explicit ForwardMode(std::uint64_t constants_below) : constants_below(constants_below) {}
+    ~ForwardMode() = default;
 };
-constinit inline thread_local JvpRun* running_jvp = nullptr;
-inline std::uint64_t constants_below() { return running_jvp == nullptr ? 0 : running_jvp->constants_below; }
+constinit inline thread_local ForwardMode* forward_mode = nullptr;
+inline std::uint64_t constants_below() { return forward_mode == nullptr ? 0 : forward_mode->constants_below; }
 
 // Whether what is computed now has tangents.
-inline bool is_forward_mode() { return running_jvp != nullptr && is_grad_enabled(); }
+inline bool is_forward_mode() { return forward_mode != nullptr && is_grad_enabled(); }
 // Whether x has one, in a mode that computes them.
 inline bool has_tangent(const Tensor& x) {
     return x.defined() && is_forward_mode() && !x.impl().tangents.empty();
@@ -140,13 +132,8 @@ inline bool has_tangent(const Tensor& x) {
 struct Symmetric {
     Tensor operator()(const Saved&, const std::vector<Tensor>&) const { return {}; }  // never called
 };
-// x's derivative in that jvp, undefined if it has none; GraphError if x was changed in place since it was made.
-Tensor tangent_of(const char* operation, const Tensor& x, std::uint64_t jvp);
 // a + b as a new tensor; the engine is below ops.
 Tensor sum_of(const Tensor& a, const Tensor& b);
-// Gives y, the result of an operation, its tangents in every running jvp, from those of the inputs.
-void push_tangents(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
-                   const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& jvp);
 // For a rule that computes y again from its inputs, the first n saved tensors: those inputs, as new leaves or,
 // under create_graph, as the variables that they are; and the gradients of the y that was computed.
 std::vector<Tensor> inputs_again(const Saved& saved, std::size_t n);

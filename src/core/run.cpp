@@ -32,7 +32,7 @@ Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const 
 Tensor run(const char* name, const std::vector<Tensor>& inputs,
            std::function<Tensor(const std::vector<Tensor>& inputs)> definition,
            const std::function<std::optional<FusedResult>()>& kernel, Vjp rule) {
-    if (kernel && !is_plain(Plain::operations) && running_jvp == nullptr) {
+    if (kernel && !is_plain(Plain::operations) && forward_mode == nullptr) {
         const Op here(name);
         std::optional<FusedResult> computed;
         {

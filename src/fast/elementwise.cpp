@@ -12,6 +12,7 @@
 #include "core/kernels.h"
 #include "core/run.h"
 #include "fast/simd.h"
+#include "ops/common.h"
 #include "weft/core/random.h"
 
 namespace weft::kernels::fast {

@@ -6,6 +6,7 @@
 #include "core/element.h"
 #include "core/kernels.h"
 #include "fast/simd.h"
+#include "ops/common.h"
 
 namespace weft::kernels::fast {
 namespace {

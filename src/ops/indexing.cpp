@@ -4,6 +4,7 @@
 
 #include "core/common.h"
 #include "weft/core/indexing.h"
+#include "weft/ops/creation.h"
 
 namespace weft {
 

@@ -1,9 +1,9 @@
 // Sums of products by a formula of indices.
 #include "weft/ops/products.h"
 
-#include <numeric>
 #include <compare>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "core/common.h"

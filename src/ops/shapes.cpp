@@ -5,6 +5,7 @@
 
 #include "core/common.h"
 #include "core/kernels.h"
+#include "weft/ops/creation.h"
 
 namespace weft {
 

@@ -1,12 +1,62 @@
-// Tensors of other patterns, and of memory that is not theirs.
+// Tensors from braces, of other patterns, and of memory that is not theirs.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "weft/core/creation.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
+
+// The argument of `tensor`: a number, or a list of such in braces.
+//
+//     const Nested rows = {{1.0, 2}, {3, 4}};
+//     const Tensor x = tensor(rows, float64);  // [[1, 2], [3, 4]]
+struct Nested {
+    double value = 0;           // the value of a number
+    std::int64_t integer = 0;   // the exact value of a whole number
+    DType dtype = float32;      // boolean, int64, or float32 for a fraction; of a list, the type of its items
+    std::vector<Nested> items;  // the items of a list
+    bool is_list = false;       // which of the two it is
+    // A fraction; 1.0 is one.
+    template <std::floating_point T>
+    Nested(T v) : value(v) {}
+    // A whole number, or true or false.
+    template <std::integral T>
+    Nested(T v) : value(static_cast<double>(v)), dtype(std::same_as<T, bool> ? boolean : int64) {
+        if (std::in_range<std::int64_t>(+v)) integer = static_cast<std::int64_t>(v);
+    }
+    // A list in braces.
+    Nested(std::initializer_list<Nested> list);
+    std::int64_t to_int64() const;  // the number; DTypeError unless int64 holds it
+};
+// A tensor from nested braces: tensor({{1.0, 2}, {3, 4}}) is (2, 2), tensor(3.0) is (). Without a type it is
+// int64 if every number is a whole one, bool if every one is true or false, and otherwise float32, as in
+// PyTorch. ShapeError if ragged; DTypeError for a number that the type does not hold.
+Tensor tensor(const Nested& values, std::optional<DType> dtype = {});
+// The same as (n,). Integers become int64; DTypeError for one that it does not hold.
+template <class T>
+Tensor from_vector(const std::vector<T>& values) {
+    if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>) {
+        std::vector<std::int64_t> own;
+        own.reserve(values.size());
+        for (const T v : values) own.push_back(Nested(v).to_int64());
+        return from_vector(own);
+    } else {
+        return from_vector(values, {static_cast<std::int64_t>(values.size())});
+    }
+}
+// from_vector(values): (n,).
+template <class T>
+Tensor tensor(const std::vector<T>& values) {
+    return from_vector(values);
+}
 
 Tensor eye(std::int64_t n, DType dtype = float32);                  // (n, n), ones on the diagonal
 Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), likewise
