@@ -212,8 +212,8 @@ private:
         bool hooked = false;
         // Hooks come first, so what they return is what is stored and passed on. They do not act on what they
         // call.
-        if (!node.hooks.empty() && !Running::is(&node)) {
-            const Running running(&node);
+        if (!node.hooks.empty() && !Underway::is(&node)) {
+            const Underway running(&node);
             const Op::Apart apart;
             const auto hooks = node.hooks;  // a hook may remove itself
             for (const auto& [number, hook] : hooks) {

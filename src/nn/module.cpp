@@ -315,8 +315,8 @@ ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Ten
 Tensor Module::hooked(Tensor y) const {
     for (const auto& added : registry_->hooks) {  // a list: a hook may add others, and remove expired ones
         const auto hook = added.lock();
-        if (!hook || Running::is(hook.get())) continue;
-        const Running here(hook.get());
+        if (!hook || Underway::is(hook.get())) continue;
+        const Underway here(hook.get());
         const std::string mine = path();
         const Lent lent("a hook of ", {&y, 1}, mine);
         const Tensor result = (*hook)(y);
