@@ -1,4 +1,4 @@
-// Underway products. Their gradients need no division, so they are right where factors are 0.
+// Running products. Their gradients need no division, so they are right where factors are 0.
 #include "weft/ops/reductions.h"
 
 #include "ops/common.h"
