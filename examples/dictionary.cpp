@@ -631,22 +631,22 @@ void names_of_the_sources() {
     Rng rng(1);
     const Tensor x = randn({2, 4, 12}), memory = randn({2, 5, 12});  // (B, T, C), (B, S, C)
     const nn::MultiHeadAttention attention(12, 3);
-    const nn::MultiHeadAttention separate(12, 3, {.bias = true, .fused = false});
+    const nn::Attention separate(12, 3, {.bias = true, .fused = false});
     const nn::CausalMultiHeadAttention causal(12, 3, {.max_seq_len = 4});
     holds(attention.d_model == 12 && attention.num_heads == 3, "d_model, num_heads");
-    holds(attention.d_k == 4 && attention.d_v == 4 && causal.max_seq_len == 4, "d_k, d_v, max_seq_len");
+    holds(attention.d_k == 4 && separate.d_v == 4 && causal.max_seq_len == 4, "d_k, d_v, max_seq_len");
     holds(x.size(0) == 2 && x.size(-2) == 4 && x.shape()[-2] == 4, "B, T");
     shaped(attention(x, memory, memory), {2, 4, 12});
     const auto [Y, weights] = causal.with_weights(x);
     same(causal(x), Y);
-    const Tensor Q = x.matmul(separate.W_q->weight.T()) + separate.W_q->bias;  // (B, T, C)
-    same((*separate.W_q)(x), Q);
+    const Tensor Q = x.matmul(separate.W_in[0].weight.T()) + separate.W_in[0].bias;  // (B, T, C)
+    same(separate.W_in[0](x), Q);
     for (int i = 0; i < 3; ++i) {
-        const Tensor W_i = separate.W_q->weight.T().slice(1, 4 * i, 4 * (i + 1));  // (C, d_k)
-        const Tensor b_i = separate.W_q->bias.slice(0, 4 * i, 4 * (i + 1));        // (d_k,)
+        const Tensor W_i = separate.W_in[0].weight.T().slice(1, 4 * i, 4 * (i + 1));  // (C, d_k)
+        const Tensor b_i = separate.W_in[0].bias.slice(0, 4 * i, 4 * (i + 1));        // (d_k,)
         same(x.matmul(W_i) + b_i, separate.project(x, x, x)[0].select(1, i));
     }
-    const Tensor qkv = (*attention.W_qkv)(x);  // (B, T, 3C)
+    const Tensor qkv = attention.W_qkv(x);  // (B, T, 3C)
     const Tensor q_full = qkv.chunk(3, -1)[0];
     const std::array<Tensor, 3> projected = attention.project(x, x, x);
     const Tensor q = projected[0], k = projected[1], v = projected[2];  // (B, H, T, d_k)
@@ -680,7 +680,7 @@ void names_of_the_sources() {
         same(merged.matmul(attention.W_out.weight.T()), attention(x));
     }
     holds(separate.W_out.bias.defined(), "w_o with a bias");
-    holds(nn::MultiHeadAttention(12, 3, {.bias = true}).W_qkv->bias.defined(), "W_qkv with a bias");
+    holds(nn::MultiHeadAttention(12, 3, {.bias = true}).W_qkv.bias.defined(), "W_qkv with a bias");
     const nn::EvalMode eval;
     holds(!attention.training() && attention.dropout == 0, "deterministic");
     holds(nn::AttentionConfig{.max_seq_len = 4}.max_seq_len == 4, "options");

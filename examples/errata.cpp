@@ -115,7 +115,7 @@ void times_of_projections() {
 
 void mask_as_an_attribute() {
     Rng rng(1);
-    nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    nn::Attention attention(8, 2, rng, {.causal = true, .max_seq_len = 4});
     attention.set_mask(attention.mask());                                    // its buffer
     const Tensor cut = triu(ones({1, 1}), 1).slice(0, 0, 3).slice(1, 0, 3);  // max_seq_len 1, [:3, :3]
     const Tensor weights = softmax(zeros({3, 3}) + cut * -1e9, -1);
@@ -244,7 +244,7 @@ void reshape_and_view() {
 
 void rows_of_padding() {
     Rng rng(1);
-    const nn::MultiHeadAttention attention(8, 2, rng, {.fused = false});
+    const nn::Attention attention(8, 2, rng, {.fused = false});
     Tensor blind = zeros({7, 7}, boolean);
     blind.slice(0, 5, 7).fill_(1);
     const Mask mask = Mask::causal() | Mask::padding({5}) | Mask::blocked(blind);

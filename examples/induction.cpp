@@ -44,15 +44,16 @@ Batch sequences(std::int64_t count, std::int64_t shortest, std::int64_t longest,
 }
 
 struct TwoLayers : nn::Module {
-    using Attention = nn::CausalMultiHeadAttention;
     nn::Embedding letter = register_module("letter", nn::Embedding(V, C));
     nn::LayerNorm norm1 = register_module("norm1", nn::LayerNorm(C));
     nn::LayerNorm norm2 = register_module("norm2", nn::LayerNorm(C));
     nn::LayerNorm norm3 = register_module("norm3", nn::LayerNorm(C));
     // Rotary: sees the distance between two letters.
-    Attention first = register_module("first", Attention(C, num_heads, {.max_seq_len = T, .rotary_base = 100}));
+    nn::Attention first = register_module(
+        "first", nn::Attention(C, num_heads, {.causal = true, .max_seq_len = T, .rotary_base = 100}));
     // Sees no positions, only what the first layer wrote.
-    Attention second = register_module("second", Attention(C, num_heads, {.max_seq_len = T}));
+    nn::Attention second =
+        register_module("second", nn::Attention(C, num_heads, {.causal = true, .max_seq_len = T}));
     nn::Linear head = register_module("head", nn::Linear(C, V));
 
     Tensor operator()(const Tensor& letters) const {  // (B, T)

@@ -124,7 +124,7 @@ void equivalences(Chapter& chapter) {
     library.load_state_dict(mine.state_dict());
     std::printf("nn::MultiHeadAttention with the same weights: %s\n", same(y, library(x)));
 
-    nn::MultiHeadAttention separate(C, H, rng, {.fused = false});  // with W_q, W_k and W_v
+    nn::Attention separate(C, H, rng, {.fused = false});  // with W_q, W_k and W_v
     separate.to(float64);
     separate.load_state_dict(nn::separate_state(mine.state_dict()));
     std::printf("W_q, W_k and W_v instead of W_qkv: %s\n", same(y, separate(x)));
@@ -154,8 +154,8 @@ void equivalences(Chapter& chapter) {
 // Parameters without and with biases, and the multiply-adds of one sequence of 1024 tokens.
 void count(std::int64_t d_model, std::int64_t num_heads, std::int64_t width) {
     Rng rng = Rng::skip_init();  // all parameters 0: only their number matters
-    const nn::MultiHeadAttention plain(d_model, num_heads, rng, {.d_k = width, .d_v = width});
-    const nn::MultiHeadAttention biased(d_model, num_heads, rng, {.bias = true, .d_k = width, .d_v = width});
+    const nn::Attention plain(d_model, num_heads, rng, {.d_k = width, .d_v = width});
+    const nn::Attention biased(d_model, num_heads, rng, {.bias = true, .d_k = width, .d_v = width});
 
     const CountMultiplyAdds counter;
     const Tensor y = plain(zeros({1, 1024, d_model}));  // (1, T, C)
@@ -186,7 +186,7 @@ void story(Chapter& chapter) {
 void other_widths(Chapter& chapter) {
     chapter.section("values of another width, and heads that do not divide");
     Rng rng(1);
-    const nn::MultiHeadAttention attention(12, 3, rng, {.fused = false, .d_k = 2, .d_v = 5});
+    const nn::Attention attention(12, 3, rng, {.fused = false, .d_k = 2, .d_v = 5});
     for (const auto& [name, parameter] : attention.named_parameters())
         std::printf("%-12s %s\n", name.c_str(), parameter.shape().str().c_str());
     try {

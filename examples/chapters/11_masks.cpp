@@ -99,7 +99,7 @@ void edit_each_token() {
 
 void built_in() {
     Rng rng(1);
-    nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    nn::Attention attention(8, 2, rng, {.causal = true, .max_seq_len = 4});
     attention.set_mask(attention.mask());  // a buffer that you may edit
     for (const auto& [name, tensor] : attention.named_parameters())
         std::printf("parameter %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
@@ -132,7 +132,7 @@ void padding() {
 
 void padded_on_the_left() {
     Rng rng(1);
-    nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = T});
+    nn::Attention attention(C, H, rng, {.causal = true, .max_seq_len = T});
     attention.to(float64);
     const NoGrad off;
     const Tensor x = some_tokens(2);                                       // (B, T, C)
@@ -203,9 +203,9 @@ Tensor safe_softmax(const Tensor& scores) { return softmax(scores, -1); }
 // Multi-head attention step by step, with any softmax. x (B, T, C) → (B, T, C)
 Tensor attend(const nn::MultiHeadAttention& attention, const Tensor& x, const Mask& mask,
               Tensor (*softmax_of_rows)(const Tensor&)) {
-    const auto [q, k, v] = nn::split_qkv((*attention.W_qkv)(x), H);  // (B, H, T, d_k) each
-    const Tensor scores = matmul(q, k.transpose(-2, -1)) / 2;        // (B, H, T, T), √d_k = 2
-    const Tensor blocked = mask.materialize(x.size(0), H, T, T);     // (B|1, H|1, T, T)
+    const auto [q, k, v] = nn::split_qkv(attention.W_qkv(x), H);  // (B, H, T, d_k) each
+    const Tensor scores = matmul(q, k.transpose(-2, -1)) / 2;     // (B, H, T, T), √d_k = 2
+    const Tensor blocked = mask.materialize(x.size(0), H, T, T);  // (B|1, H|1, T, T)
     const Tensor weights = softmax_of_rows(masked_fill(scores, blocked, -INFINITY));  // (B, H, T, T)
     return attention.W_out(nn::merge_heads(matmul(weights, v)));                      // (B, T, C)
 }
@@ -225,7 +225,7 @@ void fully_masked_rows() {
         sum(y[0].slice(0, 0, 5)).backward();  // a loss of the five real tokens alone
         const auto finite = [](const Tensor& g) { return all(isfinite(g)) ? "finite" : "NaN"; };
         std::printf("%-14s rows NaN: %d, rows 0: %d; gradient of W_qkv: %s, of W_out: %s\n", what, nan, zero,
-                    finite(attention.W_qkv->weight.grad()), finite(attention.W_out.weight.grad()));
+                    finite(attention.W_qkv.weight.grad()), finite(attention.W_out.weight.grad()));
     };
     report("plain softmax", attend(attention, x, mask, plain_softmax));
     report("Weft's softmax", attend(attention, x, mask, safe_softmax));

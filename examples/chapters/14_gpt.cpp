@@ -177,14 +177,13 @@ void overfit_one_batch() {
 
 void newer_parts() {
     Rng rng(6);
-    const nn::AttentionConfig attention{.num_kv_heads = 1, .rotary_base = 10000};
+    const nn::AttentionConfig attention{.causal = true, .num_kv_heads = 1, .rotary_base = 10000};
     lm::GPTConfig config = small(2);
     const lm::GPT learned(config, rng);
     config.attention = attention;
     const lm::GPT turned(config, rng);
-    const nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(32),
-                                 nn::CausalMultiHeadAttention(32, 4, rng, attention), nn::RMSNorm(32),
-                                 nn::GatedMLP(32, rng)};
+    const nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(32), nn::Attention(32, 4, rng, attention),
+                                 nn::RMSNorm(32), nn::GatedMLP(32, rng)};
     const Tensor x = randn({1, 40, 32}, rng);
     std::printf("GPT %lld parameters, with rotary positions and one head of keys %lld\n",
                 static_cast<long long>(learned.num_parameters()),

@@ -60,8 +60,7 @@ Switches without_both(std::size_t layer) {
 struct Layer : nn::Module {
     std::optional<double> rotary;
     nn::LayerNorm norm = register_module("norm", nn::LayerNorm(C));
-    nn::MultiHeadAttention attn =
-        register_module("attn", nn::MultiHeadAttention(C, H, {.fused = false, .rotary_base = rotary}));
+    nn::Attention attn = register_module("attn", nn::Attention(C, H, {.fused = false, .rotary_base = rotary}));
 
     explicit Layer(std::optional<double> rotary) : rotary(rotary) {}
 

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
                                     count_parameters(768, 12, 64, 64, true), 2362368);
                        for (const bool bias : {false, true}) {
                            Rng rng(3);
-                           const nn::MultiHeadAttention module(12, 3, rng, {.bias = bias, .d_k = 2, .d_v = 5});
+                           const nn::Attention module(12, 3, rng, {.bias = bias, .d_k = 2, .d_v = 5});
                            expect_count(
                                std::string("count_parameters(12, 3, 2, 5, ") + (bias ? "true)" : "false)"),
                                count_parameters(12, 3, 2, 5, bias), module.num_parameters());
@@ -74,10 +74,10 @@ int main(int argc, char** argv) {
          "weights = softmax(matmul(Q, K.transpose(-2, -1)) / √d_head, -1); then merge matmul(weights, V)."},
         [] {
             Rng rng(4);
-            const nn::MultiHeadAttention module(12, 3, rng, {.fused = false});  // d_head = 4
+            const nn::Attention module(12, 3, rng, {.fused = false});  // d_head = 4
             const Tensor X = randn({2, 5, 12}, rng);
-            const auto found = multi_head_attention(X, module.W_q->weight.T(), module.W_k->weight.T(),
-                                                    module.W_v->weight.T(), module.W_out.weight.T(), 3);
+            const auto found = multi_head_attention(X, module.W_in[0].weight.T(), module.W_in[1].weight.T(),
+                                                    module.W_in[2].weight.T(), module.W_out.weight.T(), 3);
             const auto expected = module.with_weights(X);
             expect_equal("weights for D = 12 in 3 heads, (2, 3, 5, 5)", found.weights, expected.weights, 1e-5);
             expect_equal("output for D = 12 in 3 heads, (2, 5, 12)", found.output, expected.output, 1e-5);

@@ -93,11 +93,11 @@ int main(int argc, char** argv) {
          "masked_fill(scores, causal_mask(T, T), -INFINITY) broadcasts over samples and heads."},
         [] {
             Rng rng(4);
-            const nn::MultiHeadAttention module(12, 3, rng, {.fused = false});  // d_head = 4
+            const nn::Attention module(12, 3, rng, {.fused = false});  // d_head = 4
             const Tensor X = randn({2, 5, 12}, rng);
             const auto attend = [&](const Tensor& x) {
-                return multi_head_causal_attention(x, module.W_q->weight.T(), module.W_k->weight.T(),
-                                                   module.W_v->weight.T(), module.W_out.weight.T(), 3);
+                return multi_head_causal_attention(x, module.W_in[0].weight.T(), module.W_in[1].weight.T(),
+                                                   module.W_in[2].weight.T(), module.W_out.weight.T(), 3);
             };
             const auto found = attend(X), expected = module.with_weights(X, Mask::causal());
             expect_equal("weights for D = 12 in 3 heads, (2, 3, 5, 5)", found.weights, expected.weights, 1e-5);

@@ -6,6 +6,7 @@
 #include "weft/check/gradient_flow.h"
 #include "weft/core.h"
 #include "weft/nn/attention.h"
+#include "weft/nn/general_attention.h"
 #include "weft/nn/init.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layers.h"

@@ -314,4 +314,13 @@ AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tens
     return attention({run, module.num_heads, Mask::causal(), module.named_parameters()}, x);
 }
 
+AttentionReport attention(const nn::Attention& module, const Tensor& x, const Mask& mask) {
+    const nn::EvalMode eval_mode;
+    const auto run = [&](const Tensor& input, const Mask& extra_mask) {
+        return module(input, mask | extra_mask);
+    };
+    const Mask whole = module.max_seq_len > 0 ? Mask::causal() | mask : mask;
+    return attention({run, module.num_heads, whole, module.named_parameters()}, x);
+}
+
 }  // namespace weft::check

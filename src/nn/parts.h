@@ -1,6 +1,7 @@
 // What several layers are made of, and the check of their sizes.
 #pragma once
 
+#include "weft/core/op.h"
 #include "weft/nn/transformer.h"
 
 namespace weft::nn {
@@ -8,6 +9,31 @@ namespace weft::nn {
 inline std::int64_t checked_size(std::int64_t size, const char* what) {
     if (size < 1) throw ValueError(what, " must be at least 1, not ", size);
     return size;
+}
+
+inline void check_tokens(const char* module, const char* what, const Tensor& x, std::int64_t width) {
+    if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != width)
+        throw ShapeError(module, ": ", what, " must be (B, T, ", width, ") or (T, ", width, "), not ",
+                         x.shape());
+}
+
+// Whether attention is that of tokens to themselves.
+inline bool are_one(const Tensor& query, const Tensor& key, const Tensor& value) {
+    return query.handle() == key.handle() && key.handle() == value.handle();
+}
+
+// Attention in a module's name: the heads side by side (B, T, H·d_v), and their weights (B, H, T, S) if they
+// are wanted.
+inline AttentionResult attend(const char* module, const std::array<Tensor, 3>& heads,
+                              const AttentionOptions& options, bool wants_weights) {
+    const auto& [q, k, v] = heads;
+    const Op op(module, Op::of_others);
+    AttentionResult y;
+    if (wants_weights)
+        y = scaled_dot_product_attention_with_weights(q, k, v, options);
+    else
+        y.output = scaled_dot_product_attention(q, k, v, options);
+    return {traced("merged", merge_heads(y.output)), y.weights};
 }
 
 inline LayerNorm norm(std::int64_t d_model, const TransformerBlockOptions& options) {

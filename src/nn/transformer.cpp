@@ -5,25 +5,31 @@
 
 namespace weft::nn {
 
-template <class Norm, class Attention, class FeedForward>
-PreNormBlock<Norm, Attention, FeedForward>::PreNormBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
-                                                         TransformerBlockOptions options)
-    : PreNormBlock(d_model, num_heads, RngGuard(rng), options) {}
+namespace {
 
-template <class Norm, class Attention, class FeedForward>
-PreNormBlock<Norm, Attention, FeedForward>::PreNormBlock(std::int64_t d_model, std::int64_t num_heads,
-                                                         const RngGuard& rng,
-                                                         const TransformerBlockOptions& options)
-    : PreNormBlock{std::is_same_v<Attention, CausalMultiHeadAttention> ? "TransformerBlock" : "EncoderBlock",
-                   norm(d_model, options),
-                   Attention(d_model, num_heads, rng, attention_config(options)),
-                   norm(d_model, options),
-                   feedforward(d_model, rng, options),
-                   Dropout(options.dropout, rng)} {}
+// Of LayerNorm, attention in num_heads heads and MLP. (In braces, which evaluate from left to right.)
+PreNormBlock<LayerNorm, Attention, MLP> parts(const char* kind, std::int64_t d_model, std::int64_t num_heads,
+                                              const RngGuard& rng, const TransformerBlockOptions& options,
+                                              bool causal) {
+    AttentionConfig config = attention_config(options);
+    config.causal |= causal;
+    return {kind,
+            norm(d_model, options),
+            Attention(d_model, num_heads, rng, config),
+            norm(d_model, options),
+            feedforward(d_model, rng, options),
+            Dropout(options.dropout, rng)};
+}
 
-template struct PreNormBlock<LayerNorm, CausalMultiHeadAttention, MLP>;
-template PreNormBlock<LayerNorm, MultiHeadAttention, MLP>::PreNormBlock(std::int64_t, std::int64_t, Rng&,
-                                                                        TransformerBlockOptions);
+}  // namespace
+
+TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                                   TransformerBlockOptions options)
+    : PreNormBlock(parts("TransformerBlock", d_model, num_heads, RngGuard(rng), options, true)) {}
+
+EncoderBlock::EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                           TransformerBlockOptions options)
+    : PreNormBlock(parts("EncoderBlock", d_model, num_heads, RngGuard(rng), options, false)) {}
 
 namespace {
 
@@ -42,9 +48,9 @@ DecoderBlock::DecoderBlock(std::int64_t d_model, std::int64_t num_heads, const R
                            const DecoderBlockOptions& options)
     : Module("DecoderBlock"),
       norm1(register_module("norm1", norm(d_model, options))),
-      attn(register_module("attn", MultiHeadAttention(d_model, num_heads, rng, attention_config(options)))),
+      attn(register_module("attn", Attention(d_model, num_heads, rng, attention_config(options)))),
       norm2(register_module("norm2", norm(d_model, options))),
-      cross(register_module("cross", MultiHeadAttention(d_model, num_heads, rng, cross_config(options)))),
+      cross(register_module("cross", Attention(d_model, num_heads, rng, cross_config(options)))),
       norm3(register_module("norm3", norm(d_model, options))),
       mlp(register_module("mlp", feedforward(d_model, rng, options))),
       drop(register_module("drop", Dropout(options.dropout, rng))) {}

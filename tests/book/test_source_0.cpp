@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::int64_t N = 6, C = 512, H = 8, d_k = 64;
 
-nn::MultiHeadAttention attention_512() {
+nn::Attention attention_512() {
     Rng rng(1);
-    return in_double(nn::MultiHeadAttention(C, H, rng, {.fused = false}));
+    return in_double(nn::Attention(C, H, rng, {.fused = false}));
 }
 
 // Columns 64h … 64h + 63.
 Tensor columns(const Tensor& x, std::int64_t h) { return x.slice(-1, h * d_k, (h + 1) * d_k); }
 
 // softmax(Q_h K_hᵀ / √64) V_h, by slicing columns.
-Tensor one_head(const nn::MultiHeadAttention& attention, const Tensor& x, std::int64_t h) {
-    const Tensor q = columns((*attention.W_q)(x), h), k = columns((*attention.W_k)(x), h);  // (N, 64)
-    const Tensor weights = softmax(matmul(q, k.T()) / std::sqrt(64.0), -1);                 // (N, N)
-    return matmul(weights, columns((*attention.W_v)(x), h));                                // (N, 64)
+Tensor one_head(const nn::Attention& attention, const Tensor& x, std::int64_t h) {
+    const Tensor q = columns(attention.W_in[0](x), h), k = columns(attention.W_in[1](x), h);  // (N, 64)
+    const Tensor weights = softmax(matmul(q, k.T()) / std::sqrt(64.0), -1);                   // (N, N)
+    return matmul(weights, columns(attention.W_in[2](x), h));                                 // (N, 64)
 }
 
 // "The cat sat on": row i are the scores of token i.
@@ -51,12 +51,12 @@ lm::GPT language_model() {
 TEST_CASE("S0.01 d_model 512 in 8 heads: projections (N, 512), heads (N, 64)", "[S0.01][source]") {
     const auto attention = attention_512();
     CHECK(attention.d_k == 64);
-    const Tensor x = random({N, C}), Q = (*attention.W_q)(x);
+    const Tensor x = random({N, C}), Q = attention.W_in[0](x);
     CHECK(Q.shape() == Shape{N, 512});
     const Tensor heads = nn::split_heads(Q, H);
     REQUIRE(heads.shape() == Shape{8, N, 64});
     for (std::int64_t h = 0; h < H; ++h) {  // each head is a projection of its own, to 64 columns
-        const Tensor W_h = attention.W_q->weight.slice(0, h * d_k, (h + 1) * d_k).T();  // (512, 64)
+        const Tensor W_h = attention.W_in[0].weight.slice(0, h * d_k, (h + 1) * d_k).T();  // (512, 64)
         CHECK(difference(heads[h], matmul(x, W_h)) < 1e-12);
     }
 }
@@ -106,11 +106,11 @@ TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 co
           "[S0.04][source]") {
     // What the modules' kernels really ran, forward and backward, fused and step by step.
     Rng rng(1);
-    const nn::MultiHeadAttention split(C, 8, rng), one(C, 1, rng), full(C, 8, rng, {.d_k = C, .d_v = C});
+    const nn::Attention split(C, 8, rng), one(C, 1, rng), full(C, 8, rng, {.d_k = C, .d_v = C});
     const Tensor x = random({N, C}, 2, float32);
     for (const bool composed : {false, true}) {
         const Plain path(Plain::operations, composed);
-        const auto cost = [&](const nn::MultiHeadAttention& attention) {
+        const auto cost = [&](const nn::Attention& attention) {
             Tensor y;
             const std::int64_t forward = multiply_adds([&] { y = attention(x); });
             CHECK(y.shape() == Shape{N, C});
@@ -247,8 +247,8 @@ TEST_CASE("S0.10 self-attention takes Q, K and V from one sequence, cross-attent
     const Tensor y = attention(x, encoded, encoded);  // T = 4 queries, S = 7 keys
     std::vector<Tensor> heads;
     for (std::int64_t h = 0; h < H; ++h) {
-        const Tensor q = columns((*attention.W_q)(x), h);  // (4, 64)
-        const Tensor k = columns((*attention.W_k)(encoded), h), v = columns((*attention.W_v)(encoded), h);
+        const Tensor q = columns(attention.W_in[0](x), h);  // (4, 64)
+        const Tensor k = columns(attention.W_in[1](encoded), h), v = columns(attention.W_in[2](encoded), h);
         heads.push_back(matmul(softmax(matmul(q, k.T()) / 8, -1), v));
     }
     CHECK(difference(y, attention.W_out(cat(heads, -1))) < 1e-12);
@@ -256,9 +256,10 @@ TEST_CASE("S0.10 self-attention takes Q, K and V from one sequence, cross-attent
     // One fused projection reads both sequences through its blocks of rows, all the same.
     Rng rng(2);
     auto fused = in_double(nn::MultiHeadAttention(C, H, rng));
-    fused.load_state_dict({{"W_qkv.weight", cat({attention.W_q->weight.detach(), attention.W_k->weight.detach(),
-                                                 attention.W_v->weight.detach()})},
-                           {"W_out.weight", attention.W_out.weight.detach()}});
+    fused.load_state_dict(
+        {{"W_qkv.weight", cat({attention.W_in[0].weight.detach(), attention.W_in[1].weight.detach(),
+                               attention.W_in[2].weight.detach()})},
+         {"W_out.weight", attention.W_out.weight.detach()}});
     CHECK(difference(fused(x, encoded, encoded), y) < 1e-12);
 
     Tensor other = x.clone();

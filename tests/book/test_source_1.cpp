@@ -32,10 +32,9 @@ TEST_CASE("S1.01 d_k is d_model / heads; W_qkv is d to 3d and W_out d to d, both
     Rng rng(1);
     const nn::MultiHeadAttention attention(C, H, rng);
     CHECK(attention.d_k == 4);
-    REQUIRE(attention.W_qkv.has_value());
-    CHECK(attention.W_qkv->weight.shape() == Shape{3 * C, C});
+    CHECK(attention.W_qkv.weight.shape() == Shape{3 * C, C});
     CHECK(attention.W_out.weight.shape() == Shape{C, C});
-    CHECK_FALSE(attention.W_qkv->bias.defined());
+    CHECK_FALSE(attention.W_qkv.bias.defined());
     CHECK_FALSE(attention.W_out.bias.defined());
     CHECK(attention.parameters().size() == 2);
     CHECK(max(abs(attention(zeros({B, T, C})))).item() == 0);  // without biases nothing comes of nothing
@@ -70,7 +69,7 @@ TEST_CASE("S1.03 the chapter's forward pass is the module's, without a mask and 
         causal.to(dtype);
         const Tensor x = random({B, T, C}, 4, dtype);
         const double close = dtype == float32 ? 1e-6 : 1e-14;
-        CHECK(difference(attention(x), chapter(attention, *attention.W_qkv, x)) < close);
+        CHECK(difference(attention(x), chapter(attention, attention.W_qkv, x)) < close);
         // Every row sees a token here, so adding −1e9 blocks as well as −inf does.
         CHECK(difference(causal(x), chapter(causal, causal.W_qkv, x, future(T, dtype))) < close);
         const Tensor own = causal.mask().slice(0, 0, T).slice(1, 0, T).to(dtype);
@@ -101,7 +100,7 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
 
 TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has its effect, one outside none",
           "[S1.04][source]") {
-    using Attention = nn::CausalMultiHeadAttention;
+    using nn::Attention;
     const std::vector<std::function<Tensor(const Attention&, const Tensor&)>> modes{
         [](const Attention& attention, const Tensor& x) { return attention(x); },
         [](const Attention& attention, const Tensor& x) { return attention.with_weights(x).output; },
@@ -118,7 +117,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
             for (const auto& run : modes) {
                 const Plain path(Plain::operations, !fused);
                 Rng rng(1);
-                auto attention = in_double(Attention(C, H, rng, {.max_seq_len = 9}));
+                auto attention = in_double(Attention(C, H, rng, {.causal = true, .max_seq_len = 9}));
                 attention.train(training);
                 const Tensor before = run(attention, x);
                 attention.set_mask(attention.mask());
@@ -134,7 +133,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
                 if (&run != &modes.back()) {  // one token after the other, the second is not there yet
                     CHECK(difference(after.select(1, 0), before.select(1, 0)) > 1e-3);
                     const Tensor edited = mask.slice(0, 0, T).slice(1, 0, T).to(float64);
-                    CHECK(difference(after, chapter(attention, attention.W_qkv, x, edited)) < 1e-14);
+                    CHECK(difference(after, chapter(attention, attention.W_in[0], x, edited)) < 1e-14);
                 }
                 // A file cannot change it unseen: the mask is set, not loaded.
                 nn::NamedTensors state = attention.state_dict();
@@ -146,7 +145,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
 
 TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays bool", "[S1.05][source]") {
     Rng rng(1);
-    auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = T}));
+    auto attention = in_double(nn::Attention(C, H, rng, {.causal = true, .max_seq_len = T}));
     attention.set_mask(attention.mask());  // until then it compares positions
     const Tensor mask = attention.mask();
     REQUIRE(attention.named_buffers().size() == 1);
@@ -161,7 +160,7 @@ TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays
 
 TEST_CASE("S1.05 more tokens than max_seq_len are refused, with both numbers", "[S1.05][source]") {
     Rng rng(1);
-    const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = T});
+    const nn::Attention attention(C, H, rng, {.causal = true, .max_seq_len = T});
     const std::string message = message_of<ShapeError>([&] { return attention(zeros({B, T + 1, C})); });
     CHECK(contains(message, "6 tokens"));
     CHECK(contains(message, "max_seq_len is 5"));
@@ -175,7 +174,7 @@ TEST_CASE("S1.06 GPT-2 small: 768 / 12 = 64, and the shapes on the way", "[S1.06
     const nn::MultiHeadAttention attention(768, 12, rng);
     CHECK(attention.d_k == 64);
     const Tensor x = random({B, T, 768}, 2, float32);
-    const auto [Q, K, V] = nn::split_qkv((*attention.W_qkv)(x), 12);
+    const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), 12);
     for (const Tensor& part : {Q, K, V}) CHECK(part.shape() == Shape{B, 12, T, 64});
     const Tensor scores = matmul(Q, K.transpose(-2, -1)) / 8;
     CHECK(scores.shape() == Shape{B, 12, T, T});
@@ -295,8 +294,8 @@ TEST_CASE("S1.13 input, split, heads, concatenation, projection, output: the flo
     Rng rng(1);
     const auto attention = in_double(nn::MultiHeadAttention(16, 4, rng));
     const Tensor input = random({T, 16});
-    const auto [q, k, v] = nn::split_qkv((*attention.W_qkv)(input), 4);  // split
-    std::vector<Tensor> heads;                                           // four heads, each by itself
+    const auto [q, k, v] = nn::split_qkv(attention.W_qkv(input), 4);  // split
+    std::vector<Tensor> heads;                                        // four heads, each by itself
     for (std::int64_t h = 0; h < 4; ++h) heads.push_back(scaled_dot_product_attention(q[h], k[h], v[h]));
     const Tensor concatenated = cat(heads, -1);  // (T, 16)
     CHECK(same_bits(concatenated, nn::merge_heads(stack(heads))));

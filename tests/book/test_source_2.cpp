@@ -63,7 +63,7 @@ TEST_CASE("S2.03 causal_mask(T) is bool, triu(k = 1), true = blocked", "[S2.03][
     // buffer.
     Rng rng(1);
     const nn::MultiHeadAttention attention(D, H, rng);
-    nn::CausalMultiHeadAttention with_buffer(D, H, rng, {.max_seq_len = T});
+    nn::Attention with_buffer(D, H, rng, {.causal = true, .max_seq_len = T});
     const Tensor X = random({B, T, D}, 2, float32), mask = causal_mask(T);
     const Plain readable(Plain::operations);
     for (int run = 0; run < 3; ++run) {
@@ -109,10 +109,10 @@ TEST_CASE("S2.04 a blocked score is replaced by −1e9, not lowered by it", "[S2
 
 TEST_CASE("S2.05 four separate weights in, (Y, weights) out: the module's own", "[S2.05][source]") {
     Rng rng(1);
-    const auto attention = in_double(nn::MultiHeadAttention(D, H, rng, {.fused = false}));
+    const auto attention = in_double(nn::Attention(D, H, rng, {.fused = false}));
     const Tensor X = random({B, T, D});
-    const auto [Y, weights] = core(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
-                                   attention.W_v->weight.T(), attention.W_out.weight.T());
+    const auto [Y, weights] = core(X, attention.W_in[0].weight.T(), attention.W_in[1].weight.T(),
+                                   attention.W_in[2].weight.T(), attention.W_out.weight.T());
     CHECK(Y.shape() == Shape{B, T, D});
     CHECK(weights.shape() == Shape{B, H, T, T});
     const auto result = attention.with_weights(X, Mask::causal());
@@ -136,7 +136,7 @@ TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be
     Rng rng(1);
     const nn::MultiHeadAttention attention(768, 12, rng);
     const Tensor x = random({T, 768}, 2, float32);
-    const auto [Q, K, V] = nn::split_qkv((*attention.W_qkv)(x), 12);
+    const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), 12);
     const Tensor dots = matmul(Q, K.transpose(-2, -1)), weights = attention.with_weights(x).weights;
     CHECK(difference(weights, softmax(dots / 8, -1)) < 1e-6);
     CHECK(difference(weights, softmax(dots / std::sqrt(768.0), -1)) > 1e-2);
@@ -180,7 +180,7 @@ TEST_CASE("S2.08 the worked example: two heads, [8.8 1.2] and [3.0 5.95], merged
 
 TEST_CASE("S2.11 D 12 in H 3 heads: d_head is 4", "[S2.11][source]") {
     Rng rng(1);
-    const auto attention = in_double(nn::MultiHeadAttention(12, 3, rng, {.fused = false}));
+    const auto attention = in_double(nn::Attention(12, 3, rng, {.fused = false}));
     CHECK(attention.d_k == 4);
     const Tensor X = random({B, T, 12});
     const auto [q, k, v] = attention.project(X, X, X);

@@ -9,14 +9,13 @@ namespace {
 
 constexpr std::int64_t B = 2, T = 7, C = 12, H = 3;
 
-nn::CausalMultiHeadAttention causal(std::int64_t num_kv_heads = 0) {
+nn::Attention causal(std::int64_t num_kv_heads = 0) {
     Rng rng(1);
-    return in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true, .num_kv_heads = num_kv_heads}));
+    return in_double(nn::Attention(C, H, rng, {.causal = true, .bias = true, .num_kv_heads = num_kv_heads}));
 }
 
 // The outputs of x's tokens in pieces that end where `ends` says, one after another through one cache.
-Tensor in_pieces(const nn::CausalMultiHeadAttention& attention, const Tensor& x,
-                 const std::vector<std::int64_t>& ends) {
+Tensor in_pieces(const nn::Attention& attention, const Tensor& x, const std::vector<std::int64_t>& ends) {
     const NoGrad off;
     nn::KeyValueCache cache;
     std::vector<Tensor> outputs;
@@ -62,7 +61,7 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
     const Tensor x = random({B, T, C});
     const NoGrad off;
     const Plain composed(Plain::operations);  // it names the steps
-    const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), H);
+    const auto [Q, K, V] = nn::split_qkv(attention.W_in[0](x), H);
     nn::KeyValueCache cache;
     (void)attention(x.slice(1, 0, 3), cache);
     for (std::int64_t t = 3; t < T; ++t) {

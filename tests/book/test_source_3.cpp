@@ -12,9 +12,9 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
 // "The creek was cold and the spunky dog wanted to jump over it", each word by the number of its first place.
 const std::vector<std::int64_t> sentence{0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10, 11, 12};
 
-nn::MultiHeadAttention biased(std::int64_t d_model = C, std::int64_t num_heads = H) {
+nn::Attention biased(std::int64_t d_model = C, std::int64_t num_heads = H) {
     Rng rng(1);
-    return in_double(nn::MultiHeadAttention(d_model, num_heads, rng, {.bias = true, .fused = false}));
+    return in_double(nn::Attention(d_model, num_heads, rng, {.bias = true, .fused = false}));
 }
 
 }  // namespace
@@ -42,14 +42,15 @@ TEST_CASE("S3.01 Concat(head_i) W_O, each head with its own d_model × d_k and d
 
 TEST_CASE("S3.01 the module with d_v of its own: W_O is h·d_v × d_model", "[S3.01][source]") {
     Rng rng(1);
-    const auto attention = in_double(nn::MultiHeadAttention(C, H, rng, {.fused = false, .d_k = 5, .d_v = 7}));
-    CHECK(attention.W_q->weight.T().shape() == Shape{C, H * 5});  // W_i^Q: d_model × d_k, h of them
-    CHECK(attention.W_k->weight.T().shape() == Shape{C, H * 5});
-    CHECK(attention.W_v->weight.T().shape() == Shape{C, H * 7});
+    const auto attention = in_double(nn::Attention(C, H, rng, {.fused = false, .d_k = 5, .d_v = 7}));
+    CHECK(attention.W_in[0].weight.T().shape() == Shape{C, H * 5});  // W_i^Q: d_model × d_k, h of them
+    CHECK(attention.W_in[1].weight.T().shape() == Shape{C, H * 5});
+    CHECK(attention.W_in[2].weight.T().shape() == Shape{C, H * 7});
     CHECK(attention.W_out.weight.T().shape() == Shape{H * 7, C});
     const Tensor X = random({T, C});
-    CHECK(difference(attention(X), textbook(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
-                                            attention.W_v->weight.T(), attention.W_out.weight.T(), H)) < 1e-14);
+    CHECK(difference(attention(X), textbook(X, attention.W_in[0].weight.T(), attention.W_in[1].weight.T(),
+                                            attention.W_in[2].weight.T(), attention.W_out.weight.T(), H)) <
+          1e-14);
 }
 
 TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
@@ -61,7 +62,7 @@ TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
         CHECK(difference(W(X), by_hand) < 1e-14);
         return nn::split_heads(by_hand, H);
     };
-    const Tensor q = project(*attention.W_q), k = project(*attention.W_k), v = project(*attention.W_v);
+    const Tensor q = project(attention.W_in[0]), k = project(attention.W_in[1]), v = project(attention.W_in[2]);
     const Tensor heads = matmul(softmax(matmul(q, k.transpose(-2, -1)) / 2, -1), v);
     CHECK(difference(attention(X), attention.W_out(nn::merge_heads(heads))) < 1e-14);
 }
@@ -87,13 +88,12 @@ TEST_CASE("S3.03 both \"the\" of the 13-token sentence have one row of X, and wi
 TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction", "[S3.04][source]") {
     Rng rng(1);
     for (const std::int64_t num_heads : {1, 8, 64}) {
-        CHECK(nn::MultiHeadAttention(512, num_heads, rng, {.fused = false}).num_parameters() == 1'048'576);
-        CHECK(nn::MultiHeadAttention(512, num_heads, rng, {.bias = true, .fused = false}).num_parameters() ==
-              1'050'624);
+        CHECK(nn::Attention(512, num_heads, rng, {.fused = false}).num_parameters() == 1'048'576);
+        CHECK(nn::Attention(512, num_heads, rng, {.bias = true, .fused = false}).num_parameters() == 1'050'624);
     }
     // Heads of full width: 512 → 8 · 512 three times, and 8 · 512 → 512.
     const auto full = [&](std::int64_t num_heads) {
-        return nn::MultiHeadAttention(512, num_heads, rng, {.d_k = 512, .d_v = 512}).num_parameters();
+        return nn::Attention(512, num_heads, rng, {.d_k = 512, .d_v = 512}).num_parameters();
     };
     CHECK(full(8) == 8'388'608);
     CHECK(full(1) == 1'048'576);
@@ -113,7 +113,7 @@ TEST_CASE("S3.05 a head of d_k costs 2·T²·d_k multiply-adds, one of d_model h
         CHECK(attend(8, 16, 64) == attend(1, 16, 512));      // eight narrow heads cost one wide one
         // And so in the module, beside its projections: 3 to queries, keys and values, 1 to the output.
         Rng rng(1);
-        const nn::MultiHeadAttention narrow(512, 8, rng), wide(512, 8, rng, {.d_k = 512, .d_v = 512});
+        const nn::Attention narrow(512, 8, rng), wide(512, 8, rng, {.d_k = 512, .d_v = 512});
         const Tensor X = random({16, 512}, 2, float32);
         CHECK(multiply_adds([&] { narrow(X); }) - 4 * 16 * 512 * 512 == 8 * attend(1, 16, 64));
         CHECK(multiply_adds([&] { wide(X); }) - 8 * 4 * 16 * 512 * 512 == 8 * attend(1, 16, 512));
@@ -147,10 +147,10 @@ TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 project
                                  {"bias", W.bias.detach().slice(0, 64 * h, 64 * (h + 1)).clone()}});
             return own(X);
         };
-        const Tensor weights = softmax(matmul(small(*attention.W_q), small(*attention.W_k).T()) / 8, -1);
-        heads.push_back(matmul(weights, small(*attention.W_v)));
+        const Tensor weights = softmax(matmul(small(attention.W_in[0]), small(attention.W_in[1]).T()) / 8, -1);
+        heads.push_back(matmul(weights, small(attention.W_in[2])));
     }
-    for (const nn::Linear& W : {*attention.W_q, *attention.W_k, *attention.W_v, attention.W_out}) {
+    for (const nn::Linear& W : {attention.W_in[0], attention.W_in[1], attention.W_in[2], attention.W_out}) {
         CHECK(W.weight.shape() == Shape{512, 512});
         CHECK(W.bias.shape() == Shape{512});
     }
@@ -197,7 +197,7 @@ TEST_CASE("S3.08 split without the permute, the heads of a token attend to one a
     const auto attention = biased();
     const auto outputs = [&](const Tensor& x) {  // (B, T, C) → (B, T, H, d_k)
         const auto split = [&](const nn::Linear& W) { return W(x).view({B, T, H, d_k}); };
-        const Tensor q = split(*attention.W_q), k = split(*attention.W_k), v = split(*attention.W_v);
+        const Tensor q = split(attention.W_in[0]), k = split(attention.W_in[1]), v = split(attention.W_in[2]);
         CHECK(matmul(q, k.transpose(-2, -1)).shape() == Shape{B, T, H, H});
         return scaled_dot_product_attention(q, k, v);
     };

@@ -34,16 +34,16 @@ Tensor plain_softmax(const Tensor& x) {
 }
 
 // The chapter's attention on (B, T, C), its masked_fill and its softmax, with a module's own projections.
-Tensor chapter(const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& blocked) {
+Tensor chapter(const nn::Attention& attention, const Tensor& x, const Tensor& blocked) {
     const auto [q, k, v] = attention.project(x, x, x);
     const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(attention.d_k));
     const Tensor weights = plain_softmax(masked_fill(scores, blocked.unsqueeze(1), -INFINITY));
     return attention.W_out(nn::merge_heads(matmul(weights, v)));
 }
 
-nn::MultiHeadAttention small(bool bias = true) {
+nn::Attention small(bool bias = true) {
     Rng rng(1);
-    return in_double(nn::MultiHeadAttention(C, H, rng, {.bias = bias, .fused = false}));
+    return in_double(nn::Attention(C, H, rng, {.bias = bias, .fused = false}));
 }
 
 }  // namespace

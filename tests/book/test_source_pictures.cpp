@@ -72,7 +72,7 @@ TEST_CASE("S1.12 the first of the two pictures is a causal head's, the second no
 TEST_CASE("S2.01 the story from X to Y, every name with its shape, as the run had it", "[S2.01][source]") {
     constexpr std::int64_t B = 2, T = 5, D = 12, H = 3, d_head = 4;
     Rng rng(1);
-    const auto attention = in_double(nn::MultiHeadAttention(D, H, rng, {.fused = false}));
+    const auto attention = in_double(nn::Attention(D, H, rng, {.fused = false}));
     const Tensor X = random({B, T, D});
     const auto told = viz::tensor_story([&](const Tensor& x) { return attention(x, Mask::causal()); }, X,
                                         {.values_up_to = 1000});
@@ -95,7 +95,7 @@ TEST_CASE("S2.01 the story from X to Y, every name with its shape, as the run ha
     const auto [Y, weights] = attention.with_weights(X, Mask::causal());
     CHECK(difference(row_of(told, "weights").values, weights) < 1e-14);
     CHECK(difference(row_of(told, "Y").values, Y) < 1e-14);
-    CHECK(difference(row_of(told, "Q").values, (*attention.W_q)(X)) < 1e-14);
+    CHECK(difference(row_of(told, "Q").values, attention.W_in[0](X)) < 1e-14);
     CHECK(row_of(told, "q").of == "Q");
     CHECK(row_of(told, "q").strides == Strides{T * D, d_head, D, 1});
     CHECK_FALSE(row_of(told, "q").contiguous);

@@ -115,7 +115,7 @@ TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it",
     const Tensor x = random({B, T, C});
     const auto causal = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true}));
     const auto fused = in_double(nn::MultiHeadAttention(C, H, rng));
-    const auto separate = in_double(nn::MultiHeadAttention(C, H, rng, {.bias = true, .fused = false}));
+    const auto separate = in_double(nn::Attention(C, H, rng, {.bias = true, .fused = false}));
     const Mask padding = Mask::padding({3, 5, 4});
     for (const auto& report :
          {report_on(Bug::none, x), report_on(Bug::none, x[0]), check::attention(causal, x),
@@ -128,9 +128,9 @@ TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it",
     }
     // Grouped heads, widths of their own, turned by position.
     const auto grouped =
-        in_double(nn::CausalMultiHeadAttention(16, 4, rng, {.num_kv_heads = 2, .rotary_base = 10000}));
+        in_double(nn::Attention(16, 4, rng, {.causal = true, .num_kv_heads = 2, .rotary_base = 10000}));
     const auto own =
-        in_double(nn::MultiHeadAttention(C, 4, rng, {.fused = false, .num_kv_heads = 2, .d_k = 6, .d_v = 4}));
+        in_double(nn::Attention(C, 4, rng, {.fused = false, .num_kv_heads = 2, .d_k = 6, .d_v = 4}));
     for (const auto& report : {check::attention(grouped, random({2, T, 16})), check::attention(own, x),
                                check::attention(own, x, Mask::causal())}) {
         INFO(report.str());

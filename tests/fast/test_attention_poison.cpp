@@ -221,7 +221,7 @@ TEST_CASE("blocked and future tokens have no influence, in every form of the mod
 
 TEST_CASE("a blocked token in the cache has no influence, even if it holds NaN", "[poison]") {
     Rng rng(1);
-    const auto a = in_double(nn::CausalMultiHeadAttention(8, 4, rng, {.max_seq_len = 8}));
+    const auto a = in_double(nn::Attention(8, 4, rng, {.causal = true, .max_seq_len = 8}));
     const Tensor past = random({1, 4, 8}), next = random({1, 2, 8}, 2);
     const Mask mask = Mask::blocked((arange(6) == 1.0).expand({2, 6}).contiguous());
     for (const bool composed : {false, true}) {

@@ -123,7 +123,7 @@ TEST_CASE("MultiHeadAttention equals PyTorch's: self, cross, separate, masked, u
         const std::string suffix = bias ? "_bias" : "_plain";
         const auto make = [&](Rng& rng) { return nn::MultiHeadAttention(C, H, rng, {.bias = bias}); };
         const auto separate = [&](Rng& rng) {
-            return nn::MultiHeadAttention(C, H, rng, {.bias = bias, .fused = false});
+            return nn::Attention(C, H, rng, {.bias = bias, .fused = false});
         };
         compare_every_way("attention.self" + suffix, make, self);
         compare_every_way("attention.cross" + suffix, make, cross);

@@ -37,7 +37,7 @@ struct Attending : nn::Module {
         std::int64_t vocab_size, block_size;
     } config;
     nn::Embedding embed;
-    nn::CausalMultiHeadAttention attn;
+    nn::Attention attn;
     nn::Dropout drop;
     nn::Linear head;
     explicit Attending(std::int64_t V, std::int64_t C = 8, Rng&& rng = Rng(1))
@@ -45,7 +45,7 @@ struct Attending : nn::Module {
           config{V, 8},
           embed(register_module("embed", nn::Embedding(V, C, rng))),
           attn(register_module(
-              "attn", nn::CausalMultiHeadAttention(C, 2, rng, {.max_seq_len = 8, .rotary_base = 100}))),
+              "attn", nn::Attention(C, 2, rng, {.causal = true, .max_seq_len = 8, .rotary_base = 100}))),
           drop(register_module("drop", nn::Dropout(0.1, rng))),
           head(register_module("head", nn::Linear(C, V, rng))) {}
     Tensor operator()(const Tensor& ids) const {

@@ -48,8 +48,8 @@ TEST_CASE("GPT takes attention's config: grouped heads, widths, and angles inste
     config.attention = {.bias = true, .num_kv_heads = 2, .d_k = 4, .d_v = 3, .rotary_base = 100};
     const lm::GPT model = model_in_double(config);
     CHECK_FALSE(model.position_embedding.weight.defined());
-    CHECK(model.blocks[1].attn.W_qkv.weight.shape() == Shape{4 * 4 + 2 * (4 + 3), 8});
-    CHECK(model.blocks[1].attn.W_qkv.bias.defined());
+    CHECK(model.blocks[1].attn.W_in[0].weight.shape() == Shape{4 * 4 + 2 * (4 + 3), 8});
+    CHECK(model.blocks[1].attn.W_in[0].bias.defined());
     CHECK_FALSE(model.blocks[1].mlp.W_in.bias.defined());
 
     const Tensor ids = ids_of({2, 6});

@@ -65,7 +65,7 @@ TEST_CASE("parameter counts of 768 / 12 with and without biases", "[nn][attentio
     CHECK(nn::CausalMultiHeadAttention(768, 12, rng, {.max_seq_len = 8, .bias = true}).num_parameters() ==
           2362368);
     CHECK(nn::MultiHeadAttention(768, 12, rng).num_parameters() == 2359296);
-    CHECK(nn::MultiHeadAttention(768, 12, rng, {.bias = true, .fused = false}).num_parameters() == 2362368);
+    CHECK(nn::Attention(768, 12, rng, {.bias = true, .fused = false}).num_parameters() == 2362368);
     CHECK(plain.d_k == 64);
 }
 
@@ -142,11 +142,11 @@ TEST_CASE("fused and separate states become each other, to the last bit, in a wh
         CHECK_FALSE(contains(name, "W_qkv"));
         CHECK_FALSE(value.requires_grad());
         if (name == "blocks.1.attn.W_k.weight") {
-            CHECK(same_bits(value, model.blocks[1].attn.W_qkv.weight.detach().slice(0, 8, 16)));
+            CHECK(same_bits(value, model.blocks[1].attn.W_in[0].weight.detach().slice(0, 8, 16)));
             ++found;
         }
         if (name == "blocks.0.attn.W_v.bias") {
-            CHECK(same_bits(value, model.blocks[0].attn.W_qkv.bias.detach().slice(0, 16, 24)));
+            CHECK(same_bits(value, model.blocks[0].attn.W_in[0].bias.detach().slice(0, 16, 24)));
             ++found;
         }
     }
@@ -165,13 +165,13 @@ TEST_CASE("converted states of grouped heads and widths of their own give the sa
     const nn::AttentionConfig fused{.bias = true, .num_kv_heads = 2, .d_k = 3, .d_v = 5};
     nn::AttentionConfig separate = fused;
     separate.fused = false;
-    nn::MultiHeadAttention a(8, 4, rng, fused), b(8, 4, rng, separate);
+    nn::Attention a(8, 4, rng, fused), b(8, 4, rng, separate);
     const Tensor x = randn({2, 5, 8}, rng), y = randn({2, 6, 8}, rng);
     CHECK(gap(a(x), b(x)) > 1e-2);
     b.load_state_dict(nn::separate_state(a.state_dict(), {4 * 3, 2 * 3, 2 * 5}));
     CHECK(gap(a(x), b(x)) < 1e-6);
     CHECK(gap(a(x, y, y), b(x, y, y)) < 1e-6);
-    nn::MultiHeadAttention c(8, 4, rng, fused);
+    nn::Attention c(8, 4, rng, fused);
     c.load_state_dict(nn::fused_state(b.state_dict()));
     CHECK(same_bits(c(x), a(x)));
 }

@@ -1,4 +1,4 @@
-// The causal mask that CausalMultiHeadAttention makes when it is asked for it, and then reads.
+// The causal mask that causal attention makes when it is asked for it, and then reads.
 #include "refusal.h"
 #include "source.h"
 
@@ -11,16 +11,15 @@ namespace {
 
 constexpr std::int64_t B = 2, T = 5, C = 12, H = 6, max_seq_len = 8;
 
-nn::CausalMultiHeadAttention make(bool grouped, double dropout = 0) {
+nn::Attention make(bool grouped, double dropout = 0) {
     Rng rng(1);
-    nn::AttentionConfig options{.max_seq_len = max_seq_len, .bias = true, .dropout = dropout};
+    nn::AttentionConfig options{.causal = true, .max_seq_len = max_seq_len, .bias = true, .dropout = dropout};
     if (grouped) options.num_kv_heads = 2, options.rotary_base = 100;
-    return in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
+    return in_double(nn::Attention(C, H, rng, options));
 }
 
 // Every way to run the module on x (B, T, C).
-std::vector<std::pair<std::string, std::function<Tensor(const Tensor&)>>> modes(
-    const nn::CausalMultiHeadAttention& a) {
+std::vector<std::pair<std::string, std::function<Tensor(const Tensor&)>>> modes(const nn::Attention& a) {
     return {{"fused", [a](const Tensor& x) { return a(x); }},
             {"composed",
              [a](const Tensor& x) {
@@ -50,8 +49,8 @@ std::vector<std::pair<std::string, std::function<Tensor(const Tensor&)>>> modes(
 
 TEST_CASE("asking for the causal mask changes nothing; one that is set is one tensor of all copies",
           "[nn][attention][mask]") {
-    const nn::CausalMultiHeadAttention attention = make(false);
-    nn::CausalMultiHeadAttention copy = attention;
+    const nn::Attention attention = make(false);
+    nn::Attention copy = attention;
     const Tensor x = random({B, T, C}), before = attention(x);
     Tensor mask = copy.mask();
     CHECK(all(mask == (triu(ones({max_seq_len, max_seq_len}), 1) != 0)));
@@ -75,7 +74,7 @@ TEST_CASE("asking for the causal mask changes nothing; one that is set is one te
 TEST_CASE("attention that is not asked for its mask holds nothing of that size", "[nn][attention][mask]") {
     Rng rng(1);
     // The mask would have 2⁵⁰ elements.
-    const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = std::int64_t(1) << 25});
+    const nn::Attention attention(C, H, rng, {.causal = true, .max_seq_len = std::int64_t(1) << 25});
     const Tensor x = random({B, T, C}, 3, float32);
     CHECK(attention(x).shape() == x.shape());
     CHECK(attention.with_weights(x).weights.shape() == Shape{B, H, T, T});
@@ -88,11 +87,11 @@ TEST_CASE("a mask as it was changes no result, and an edited one changes that of
           "[nn][attention][mask]") {
     const Tensor x = random({B, T, C});
     for (const bool grouped : {false, true}) {
-        const nn::CausalMultiHeadAttention attention = make(grouped);
+        const nn::Attention attention = make(grouped);
         for (const auto& [name, run] : modes(attention)) {
             INFO(name << (grouped ? ", grouped and rotary" : ""));
             const Tensor before = run(x);
-            nn::CausalMultiHeadAttention asked = make(grouped);
+            nn::Attention asked = make(grouped);
             asked.set_mask(asked.mask());
             Tensor mask = asked.mask();
             for (const auto& [same, run_asked] : modes(asked))
@@ -124,7 +123,7 @@ TEST_CASE("dropout and extra masks keep to an edited mask", "[nn][attention][mas
 
 TEST_CASE("tokens read the rows and columns of the mask that are theirs; more than it has are refused",
           "[nn][attention][mask]") {
-    nn::CausalMultiHeadAttention attention = make(false);
+    nn::Attention attention = make(false);
     const Tensor x = random({B, max_seq_len + 1, C}), first = x.slice(1, 0, T), before = attention(first);
     Tensor mask = attention.mask();
     mask.slice(0, T, max_seq_len).fill_(1);  // outside the first T rows and columns
@@ -162,7 +161,7 @@ TEST_CASE("the mask is no state: not saved, not wanted, and bool in a module of 
 
 TEST_CASE("a mask that is edited between forward and backward is refused by backward",
           "[nn][attention][mask]") {
-    nn::CausalMultiHeadAttention attention = make(false);
+    nn::Attention attention = make(false);
     attention.set_mask(attention.mask());
     Tensor mask = attention.mask();
     const Tensor loss = sum(attention(random({B, T, C})));

@@ -1,4 +1,4 @@
-// MultiHeadAttention beyond the usual sizes: grouped heads, widths of their own, biases, masks of each sample,
+// Attention beyond the usual sizes: grouped heads, widths of their own, biases, masks of each sample,
 // against the textbook's sum over heads.
 #include "refusal.h"
 #include "source.h"
@@ -14,7 +14,7 @@ constexpr std::int64_t B = 2, T = 4, S = 6, C = 12, H = 6;
 
 // Head by head from the rows of the separate projections, as the paper writes it: Σ_h softmax(q_h k_hᵀ / √d_k,
 // −∞ where blocked) v_h W_O,h + b. query (T, C), key (S, ·), value (S, ·) of one sample, blocked (T, S).
-Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tensor& key, const Tensor& value,
+Tensor textbook(const nn::Attention& a, const Tensor& query, const Tensor& key, const Tensor& value,
                 const Tensor& blocked) {
     const auto rows = [](const nn::Linear& layer, const Tensor& x, std::int64_t from, std::int64_t n) {
         const Tensor y = matmul(x, layer.weight.slice(0, from, from + n).T());
@@ -24,8 +24,8 @@ Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tens
     for (std::int64_t h = 0; h < a.num_heads; ++h) {
         const std::int64_t g =
             h * a.num_kv_heads / a.num_heads;  // the head of keys and values that serves head h
-        const Tensor q = rows(*a.W_q, query, h * a.d_k, a.d_k), k = rows(*a.W_k, key, g * a.d_k, a.d_k),
-                     v = rows(*a.W_v, value, g * a.d_v, a.d_v);
+        const Tensor q = rows(a.W_in[0], query, h * a.d_k, a.d_k), k = rows(a.W_in[1], key, g * a.d_k, a.d_k),
+                     v = rows(a.W_in[2], value, g * a.d_v, a.d_v);
         const Tensor scores = matmul(q, k.T()) / std::sqrt(static_cast<double>(a.d_k));
         const Tensor weights = softmax(masked_fill(scores, blocked, -INFINITY), -1);  // (T, S)
         y = y + matmul(matmul(weights, v), a.W_out.weight.slice(1, h * a.d_v, (h + 1) * a.d_v).T());
@@ -33,9 +33,9 @@ Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tens
     return a.W_out.bias.defined() ? y + a.W_out.bias : y;
 }
 
-nn::MultiHeadAttention make(const nn::AttentionConfig& options) {
+nn::Attention make(const nn::AttentionConfig& options) {
     Rng rng(1);
-    return in_double(nn::MultiHeadAttention(C, H, rng, options));
+    return in_double(nn::Attention(C, H, rng, options));
 }
 
 Tensor no_block() { return zeros({T, S}, boolean); }
@@ -115,18 +115,18 @@ TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][
 
 TEST_CASE("sizes show in the weights, and nothing asked for is the usual", "[nn][attention]") {
     const auto a = make({.fused = false, .num_kv_heads = 2, .d_k = 5, .d_v = 3, .kdim = 7, .vdim = 9});
-    CHECK(a.W_q->weight.shape() == Shape{6 * 5, 12});
-    CHECK(a.W_k->weight.shape() == Shape{2 * 5, 7});
-    CHECK(a.W_v->weight.shape() == Shape{2 * 3, 9});
+    CHECK(a.W_in[0].weight.shape() == Shape{6 * 5, 12});
+    CHECK(a.W_in[1].weight.shape() == Shape{2 * 5, 7});
+    CHECK(a.W_in[2].weight.shape() == Shape{2 * 3, 9});
     CHECK(a.W_out.weight.shape() == Shape{12, 6 * 3});
-    CHECK(make({.num_kv_heads = 2, .d_k = 5, .d_v = 3}).W_qkv->weight.shape() ==
+    CHECK(make({.num_kv_heads = 2, .d_k = 5, .d_v = 3}).W_in[0].weight.shape() ==
           Shape{6 * 5 + 2 * 5 + 2 * 3, 12});
     const auto usual = make({});
     CHECK((usual.num_kv_heads == H && usual.d_k == 2 && usual.d_v == 2 && usual.kdim == C && usual.vdim == C));
     Rng rng(1);
-    CHECK(nn::MultiHeadAttention(10, 3, rng, {.d_k = 4, .d_v = 4}).W_qkv->weight.shape() == Shape{36, 10});
-    const nn::CausalMultiHeadAttention causal(C, H, rng, {.max_seq_len = 8, .num_kv_heads = 2});
-    CHECK(causal.W_qkv.weight.shape() == Shape{6 * 2 + 2 * 2 + 2 * 2, 12});
+    CHECK(nn::Attention(10, 3, rng, {.d_k = 4, .d_v = 4}).W_in[0].weight.shape() == Shape{36, 10});
+    const nn::Attention causal(C, H, rng, {.causal = true, .max_seq_len = 8, .num_kv_heads = 2});
+    CHECK(causal.W_in[0].weight.shape() == Shape{6 * 2 + 2 * 2 + 2 * 2, 12});
 }
 
 TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {

@@ -34,7 +34,7 @@ std::string name_of(const Steps& steps) {
 constexpr std::int64_t B = 2, T = 7, C = 12, H = 6;
 
 // What the attention says of x (…, T, C), given to it in steps.
-Tensor in_steps(const nn::CausalMultiHeadAttention& attention, const Tensor& x, const Steps& steps) {
+Tensor in_steps(const nn::Attention& attention, const Tensor& x, const Steps& steps) {
     const NoGrad off;
     nn::KeyValueCache cache;
     std::vector<Tensor> said;
@@ -47,11 +47,15 @@ Tensor in_steps(const nn::CausalMultiHeadAttention& attention, const Tensor& x, 
     return cat(said, -2);
 }
 
-nn::CausalMultiHeadAttention make_attention(DType dtype, std::int64_t num_kv_heads = 0,
-                                            std::optional<double> rotary_base = {}) {
+nn::Attention make_attention(DType dtype, std::int64_t num_kv_heads = 0,
+                             std::optional<double> rotary_base = {}) {
     Rng rng(1);
-    nn::CausalMultiHeadAttention attention(
-        C, H, rng, {.max_seq_len = 64, .bias = true, .num_kv_heads = num_kv_heads, .rotary_base = rotary_base});
+    nn::Attention attention(C, H, rng,
+                            {.causal = true,
+                             .max_seq_len = 64,
+                             .bias = true,
+                             .num_kv_heads = num_kv_heads,
+                             .rotary_base = rotary_base});
     attention.to(dtype);
     return attention;
 }

@@ -196,12 +196,12 @@ TEST_CASE("a layer takes blocks, or half a matrix, in place of its weight", "[nn
 
 TEST_CASE("cross-attention reads rows of a fused projection in blocks", "[nn][packed]") {
     Rng rng(1);
-    nn::MultiHeadAttention attention(32, 4, rng, {.bias = true, .num_kv_heads = 2});
+    nn::Attention attention(32, 4, rng, {.bias = true, .num_kv_heads = 2});
     const Tensor x = randn({2, 3, 32}, rng), memory = randn({2, 5, 32}, rng);
     const NoGrad off;
-    nn::MultiHeadAttention wide = nn::clone(attention);
+    nn::Attention wide = nn::clone(attention);
     attention.pack(DType::Q8_0);
-    wide.W_qkv->weight.copy_(attention.W_qkv->weight.to(float32));
+    wide.W_in[0].weight.copy_(attention.W_in[0].weight.to(float32));
     wide.W_out.weight.copy_(attention.W_out.weight.to(float32));
     CHECK(difference(attention(x, memory, memory), wide(x, memory, memory)) < 1e-5);
 }

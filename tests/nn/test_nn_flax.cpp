@@ -53,7 +53,7 @@ TEST_CASE("a Flax tree from numpy.savez gives the output and weights of NumPy's 
         CHECK(distance(attention.with_weights(x).weights, weights) < 1e-13);
     }
     // Separate projections, from the same tree.
-    nn::MultiHeadAttention separate(12, 3, {.bias = true, .fused = false});
+    nn::Attention separate(12, 3, {.bias = true, .fused = false});
     separate.to(float64);
     separate.load_state_dict(
         nn::separate_state(nn::from_flax(params, {{"params/Dense_0", "W_qkv"}, {"params/Dense_1", "W_out"}})));

@@ -65,8 +65,8 @@ std::vector<Called> all_modules() {
         ids);
     const nn::AttentionConfig separate{.fused = false};
     add(nn::MultiHeadAttention(8, 2), x);
-    add(nn::MultiHeadAttention(8, 2, separate), x);
-    add(nn::MultiHeadAttention(8, 2, separate), x, memory, memory);
+    add(nn::Attention(8, 2, separate), x);
+    add(nn::Attention(8, 2, separate), x, memory, memory);
     add(nn::CausalMultiHeadAttention(8, 2), x);
     add(nn::TransformerBlock(8, 2), x);
     add(nn::DecoderBlock(8, 2, {.attention = separate}), x, memory);
@@ -112,7 +112,7 @@ TEST_CASE("a hook acts on every module, and on every part of one", "[nn][hooks]"
             const nn::ForwardHook hook = one.module.hook(path, counting);
             if (one.not_called.contains(path))
                 return refuses<ValueError>(
-                    "DecoderBlock.cross: MultiHeadAttention: cross-attention uses parts of W_qkv, which gives "
+                    "DecoderBlock.cross: Attention: cross-attention uses parts of W_qkv, which gives "
                     "a "
                     "hook of W_qkv nothing to act on; set fused = false, and hook W_q, W_k or W_v",
                     one.run);

@@ -47,7 +47,7 @@ TEST_CASE("GatedMLP multiplies by the gate, and has an MLP's number of weights",
 TEST_CASE("a block of one's own parts adds them to the stream, decodes, and names them", "[nn][parts]") {
     Rng rng(1);
     nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(C),
-                           nn::CausalMultiHeadAttention(C, H, rng, {.num_kv_heads = 2, .rotary_base = 10000}),
+                           nn::Attention(C, H, rng, {.causal = true, .num_kv_heads = 2, .rotary_base = 10000}),
                            nn::RMSNorm(C), nn::GatedMLP(C, rng)};
     block.to(float64);
     const Tensor x = input(), h = x + block.attn(block.norm1(x));
@@ -78,8 +78,10 @@ TEST_CASE("causal attention is multi-head attention with a causal mask: same sta
               nn::AttentionConfig{.num_kv_heads = 3, .d_k = 4, .d_v = 5},
               nn::AttentionConfig{.dropout = 0.3}}) {
             Rng a(7), b(7);
-            nn::CausalMultiHeadAttention causal(C, H, a, config);
-            nn::MultiHeadAttention plain(C, H, b, config);
+            nn::AttentionConfig of_causal = config;
+            of_causal.causal = true;
+            nn::Attention causal(C, H, a, of_causal);
+            nn::Attention plain(C, H, b, config);
             causal.to(dtype);
             plain.to(dtype);
             const Tensor x = input(dtype);
@@ -105,7 +107,7 @@ TEST_CASE("a block's options reach its attention, which may say otherwise", "[nn
         C, H, rng,
         {.max_seq_len = 9, .bias = true, .dropout = 0.25, .attention = {.dropout = 0, .num_kv_heads = 2}});
     CHECK(block.attn.max_seq_len == 9);
-    CHECK(block.attn.W_qkv.bias.defined());
+    CHECK(block.attn.W_in[0].bias.defined());
     CHECK(block.attn.dropout == 0);
     CHECK(block.attn.num_kv_heads == 2);
     CHECK(block.drop.p == 0.25);

@@ -35,9 +35,9 @@ TEST_CASE("rotary takes empty sequences and views, and refuses what has no pairs
 TEST_CASE("attention with rotary positions turns its queries and keys, and nothing else", "[nn][rotary]") {
     Rng rng(1);
     const auto attention = source::in_double(
-        nn::CausalMultiHeadAttention(12, 3, rng, {.max_seq_len = 16, .bias = true, .rotary_base = 100}));
+        nn::Attention(12, 3, rng, {.causal = true, .max_seq_len = 16, .bias = true, .rotary_base = 100}));
     const Tensor x = random({2, 5, 12}, 3);
-    const auto [q, k, v] = nn::split_qkv(attention.W_qkv(x), 3);
+    const auto [q, k, v] = nn::split_qkv(attention.W_in[0](x), 3);
     const auto attend = [&, &q = q, &k = k, &v = v](std::int64_t first) {
         const Tensor y = scaled_dot_product_attention(nn::rotary(q, first, 100), nn::rotary(k, first, 100), v,
                                                       {.mask = Mask::causal()});
@@ -48,14 +48,13 @@ TEST_CASE("attention with rotary positions turns its queries and keys, and nothi
     CHECK(difference(attention.with_weights(x).output, attend(0)) < 1e-14);
 
     Rng again(1);
-    const auto full =
-        source::in_double(nn::MultiHeadAttention(12, 3, again, {.bias = true, .rotary_base = 100}));
+    const auto full = source::in_double(nn::Attention(12, 3, again, {.bias = true, .rotary_base = 100}));
     CHECK(difference(full(x, Mask::causal()), attend(0)) < 1e-14);  // the same seed, so the same weights
 }
 
 TEST_CASE("rotary attention refuses cross-attention", "[nn][rotary]") {
     Rng rng(1);
-    const nn::MultiHeadAttention attention(8, 2, rng, {.rotary_base = 10000});
+    const nn::Attention attention(8, 2, rng, {.rotary_base = 10000});
     const Tensor x = random({1, 3, 8}, 1, float32), y = random({1, 4, 8}, 2, float32);
     refuses<ValueError>("leave out rotary_base for cross-attention", [&] { return attention(x, y, y); });
 }

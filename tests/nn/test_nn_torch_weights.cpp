@@ -82,7 +82,7 @@ Mask torch_masks(const std::string& name, std::int64_t B, std::int64_t H, std::i
 }
 
 struct TorchRun {
-    nn::MultiHeadAttention attention;
+    nn::Attention attention{512, 8};
     Inputs inputs;
     Tensor query, key, value;
 
@@ -100,7 +100,7 @@ struct TorchRun {
         value = inputs.size() > 2 ? inputs[2].second : key;
     }
 
-    static nn::MultiHeadAttention made(const std::string& name, std::int64_t H) {
+    static nn::Attention made(const std::string& name, std::int64_t H) {
         Rng rng(1);
         const bool bias = golden().has(name + "/state/in_proj_bias");
         if (golden().has(name + "/state/in_proj_weight")) return {8, H, rng, {.bias = bias}};

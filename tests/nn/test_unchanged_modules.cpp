@@ -254,7 +254,7 @@ TEST_CASE_METHOD(Unchanged,
 
 TEST_CASE_METHOD(Unchanged,
                  "refused without a change: GPT::operator() LanguageModel::operator() "
-                 "PreNormBlock::operator() CausalMultiHeadAttention::operator()",
+                 "PreNormBlock::operator() Attention::operator()",
                  "[fault][unchanged]") {
     Rng rng(1);
     lm::GPT model(
@@ -357,12 +357,11 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: Decoder::operator() Langu
     changes(all, [&] { handle.last_logits(tensor({{1}}), caches); });
 }
 
-TEST_CASE_METHOD(Unchanged, "refused without a change: CausalMultiHeadAttention::set_mask",
-                 "[fault][unchanged]") {
+TEST_CASE_METHOD(Unchanged, "refused without a change: Attention::set_mask", "[fault][unchanged]") {
     Rng rng(1);
-    nn::CausalMultiHeadAttention attention(4, 2, rng, {.max_seq_len = 3});
+    nn::Attention attention(4, 2, rng, {.causal = true, .max_seq_len = 3});
     const State all = watch(attention);
-    const std::string name = "CausalMultiHeadAttention: ";
+    const std::string name = "Attention: ";
     refuses<DTypeError>(name + "a mask is bool, true where a key is blocked, not float32", all, [&] {
         attention.set_mask(zeros({3, 3}));
     });
@@ -374,6 +373,18 @@ TEST_CASE_METHOD(Unchanged, "refused without a change: CausalMultiHeadAttention:
         attention.set_mask(zeros({4, 4}, boolean));
     });
     changes(all, [&] { attention.set_mask(ones({3, 3}, boolean)); });
+    nn::Attention open(4, 2, rng);
+    nn::KeyValueCache cache;
+    const Tensor x = ones({2, 4}), y = ones({3, 4});
+    const State other = watch(open, attention, cache);
+    refuses<ValueError>(name + "only causal attention has a mask of its own; set causal = true", other, [&] {
+        open.set_mask(zeros({0, 0}, boolean));
+    });
+    refuses<ValueError>(
+        name + "a cache has the tokens before, to which causal attention attends; set causal = true", other,
+        [&] { open(x, cache); });
+    refuses<ValueError>(name + "causal attention is that of tokens to themselves", other,
+                        [&] { attention(x, y, y); });
 }
 
 TEST_CASE_METHOD(Unchanged, "refused without a change: GPT::generate sample generate", "[fault][unchanged]") {
@@ -480,32 +491,33 @@ TEST_CASE_METHOD(Constructors,
 
 TEST_CASE_METHOD(Constructors,
                  "refused without a change: MultiHeadAttention::MultiHeadAttention "
-                 "CausalMultiHeadAttention::CausalMultiHeadAttention PreNormBlock::PreNormBlock "
-                 "DecoderBlock::DecoderBlock",
+                 "CausalMultiHeadAttention::CausalMultiHeadAttention Attention::Attention "
+                 "TransformerBlock::TransformerBlock EncoderBlock::EncoderBlock DecoderBlock::DecoderBlock",
                  "[fault][unchanged]") {
     const std::pair<std::int64_t, std::int64_t> sizes[] = {{8, 3}, {8, 0}, {8, -2}, {0, 1}, {-8, 2}, {4, 8}};
     for (const auto& [C, H] : sizes) {
-        const std::string heads = "MultiHeadAttention: d_model " + std::to_string(C) +
-                                  " does not divide into " + std::to_string(H) +
-                                  " heads; both must be at least 1";
-        refused(heads, [&, C = C, H = H] { nn::MultiHeadAttention(C, H, rng); });
-        refused(heads, [&, C = C, H = H] { nn::MultiHeadAttention(C, H, rng, {.fused = false}); });
-        refused("Causal" + heads, [&, C = C, H = H] { nn::CausalMultiHeadAttention(C, H, rng); });
+        const std::string heads = "Attention: d_model " + std::to_string(C) + " does not divide into " +
+                                  std::to_string(H) + " heads; both must be at least 1";
+        refused("MultiHead" + heads, [&, C = C, H = H] { nn::MultiHeadAttention(C, H, rng); });
+        refused(heads, [&, C = C, H = H] { nn::Attention(C, H, rng, {.fused = false}); });
+        refused("CausalMultiHead" + heads, [&, C = C, H = H] { nn::CausalMultiHeadAttention(C, H, rng); });
     }
     const auto attention = [&](const nn::AttentionConfig& options) {
+        return [&, options] { nn::Attention(12, 6, rng, options); };
+    };
+    const auto whole = [&](const nn::MultiHeadAttentionOptions& options) {
         return [&, options] { nn::MultiHeadAttention(12, 6, rng, options); };
     };
-    const auto causal = [&](const nn::AttentionConfig& options) {
+    const auto causal = [&](const nn::CausalMultiHeadAttentionOptions& options) {
         return [&, options] { nn::CausalMultiHeadAttention(12, 6, rng, options); };
     };
-    const std::string name = "MultiHeadAttention: ", shares = name + "6 query heads cannot share ";
+    const std::string name = "Attention: ", shares = name + "6 query heads cannot share ";
     const std::string width = " must be at least 1, or 0 for the default, not -1";
     const std::string one_width =
         name + "one fused projection reads tokens of one width, but d_model is 12, kdim ";
     refused(shares + "4 key-value heads; num_kv_heads must divide num_heads", attention({.num_kv_heads = 4}));
     refused(shares + "12 key-value heads", attention({.num_kv_heads = 12}));
     refused(shares + "-1 key-value heads", attention({.num_kv_heads = -1}));
-    refused("Causal" + shares + "5 key-value heads", causal({.num_kv_heads = 5}));
     refused(name + "d_k" + width, attention({.d_k = -1}));
     refused(name + "d_v" + width, attention({.d_v = -1}));
     refused(name + "kdim" + width, attention({.fused = false, .kdim = -1}));
@@ -514,52 +526,49 @@ TEST_CASE_METHOD(Constructors,
     refused(one_width + "12 and vdim 9; set fused = false", attention({.vdim = 9}));
     refused("", attention({.fused = false, .kdim = huge}));
     refused("", attention({.fused = false, .vdim = huge}));
-    refused(name + "d_model 10 does not divide into 3 heads",
-            [&] { nn::MultiHeadAttention(10, 3, rng, {.d_k = 4}); });
+    refused(name + "d_model 10 does not divide into 3 heads", [&] { nn::Attention(10, 3, rng, {.d_k = 4}); });
     refused(name + "d_model 10 does not divide into 0 heads",
-            [&] { nn::MultiHeadAttention(10, 0, rng, {.d_k = 4, .d_v = 4}); });
+            [&] { nn::Attention(10, 0, rng, {.d_k = 4, .d_v = 4}); });
     refused(name + "d_model 0 does not divide into 2 heads",
-            [&] { nn::MultiHeadAttention(0, 2, rng, {.d_k = 4, .d_v = 4}); });
+            [&] { nn::Attention(0, 2, rng, {.d_k = 4, .d_v = 4}); });
     for (const double p : {1.0, -0.1, 1.5, double(NAN)}) {
         refused(name + probability + to_chars(p), attention({.dropout = p}));
         refused(name + probability + to_chars(p), attention({.fused = false, .dropout = p}));
-        refused("Causal" + name + probability + to_chars(p), causal({.dropout = p}));
+        refused("MultiHead" + name + probability + to_chars(p), whole({.dropout = p}));
+        refused("CausalMultiHead" + name + probability + to_chars(p), causal({.dropout = p}));
     }
     for (const double base : {-1.0, double(NAN)}) {
         const std::string words = "rotary_base must be finite and above 0, not " + to_chars(base);
         refused(name + words, attention({.rotary_base = base}));
-        refused("Causal" + name + words, causal({.rotary_base = base}));
     }
     const std::string pairs = name + "rotary positions turn pairs of columns, but d_k is 3; it must be even";
     refused(pairs, attention({.d_k = 3, .rotary_base = 10000}));
-    refused("Causal" + pairs, causal({.d_k = 3, .rotary_base = 10000}));
     refused("CausalMultiHeadAttention: max_seq_len must be at least 1, not 0", causal({.max_seq_len = 0}));
-    for (const nn::AttentionConfig& config :
-         {nn::AttentionConfig{.fused = false}, nn::AttentionConfig{.kdim = 8}, nn::AttentionConfig{.vdim = 8}})
-        refused(
-            "CausalMultiHeadAttention: queries, keys and values come from one projection of the same tokens; "
-            "leave out fused, kdim and vdim",
-            causal(config));
+    refused(name + "max_seq_len must be at least 1, not 0", attention({.causal = true, .max_seq_len = 0}));
+    refused(name +
+                "causal attention reads tokens of one width, but d_model is 12, kdim 8 and vdim 12; leave out "
+                "kdim and vdim",
+            attention({.causal = true, .fused = false, .kdim = 8}));
     const std::string any_length =
-        name + "takes sequences of any length; leave out max_seq_len, or use CausalMultiHeadAttention";
+        name + "takes sequences of any length; leave out max_seq_len, or set causal = true";
     refused(any_length, attention({.max_seq_len = 8}));
     draws(attention({}));
+    draws(whole({}));
     draws(causal({}));
     const auto refused_block = [&](const std::string& start, nn::TransformerBlockOptions options) {
         refused(start, [&] { nn::EncoderBlock(4, 2, rng, options); });
         refused(start, [&] { nn::DecoderBlock(4, 2, rng, options); });
         refused("", [&] { nn::TransformerBlock(4, 2, rng, options); });
     };
-    refused_block("MultiHeadAttention: " + probability + "1", {.dropout = 1});
+    refused_block("Attention: " + probability + "1", {.dropout = 1});
     refused_block("MLP: " + feedforward, {.dim_feedforward = -1});
     refused_block("", {.dim_feedforward = huge});
     refused_block("LayerNorm: eps must be above 0, not 0", {.layer_norm_eps = 0});
     refused(any_length, [&] { nn::EncoderBlock(4, 2, rng, {.max_seq_len = 8}); });
-    refused("CausalMultiHeadAttention: max_seq_len",
-            [&] { nn::TransformerBlock(4, 2, rng, {.max_seq_len = 0}); });
-    refused("MultiHeadAttention: d_model 4", [&] { nn::EncoderBlock(4, 3, rng); });
-    refused("MultiHeadAttention: d_model 4", [&] { nn::DecoderBlock(4, 3, rng); });
-    refused("CausalMultiHeadAttention: d_model 4", [&] { nn::TransformerBlock(4, 3, rng); });
+    refused("Attention: max_seq_len", [&] { nn::TransformerBlock(4, 2, rng, {.max_seq_len = 0}); });
+    refused("Attention: d_model 4", [&] { nn::EncoderBlock(4, 3, rng); });
+    refused("Attention: d_model 4", [&] { nn::DecoderBlock(4, 3, rng); });
+    refused("Attention: d_model 4", [&] { nn::TransformerBlock(4, 3, rng); });
     draws([&] { nn::EncoderBlock(4, 2, rng); });
     draws([&] { nn::DecoderBlock(4, 2, rng); });
     draws([&] { nn::TransformerBlock(4, 2, rng); });

@@ -34,8 +34,8 @@ struct Form {
     }
 };
 
-// 46 forms: 3 kinds of projection × 5 ways to call them, and 2 kinds × 4 ways of the causal, each computed
-// fused and composed.
+// 58 forms: 3 kinds of projection × 5 ways to call them, 2 kinds × 4 ways of the causal, and 6 of the two
+// classes that have fewer options, each computed fused and composed.
 inline std::vector<Form> all_forms() {
     std::vector<Form> forms;
     const auto add = [&](const Form& form) {
@@ -61,14 +61,14 @@ inline std::vector<Form> all_forms() {
         {"separate", {.bias = true, .fused = false}},
         {"grouped", {.bias = true, .num_kv_heads = 2, .d_v = 3}}};
     for (const auto& [kind, options] : kinds) {
-        const auto a = in_double(nn::MultiHeadAttention(C, H, rng, options));
+        const auto a = in_double(nn::Attention(C, H, rng, options));
         const auto call = [a](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
             return a(q, k, v, mask);
         };
         const auto weights = [a](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
             return a.with_weights(q, k, v, mask).output;
         };
-        const std::string name = std::string("MultiHeadAttention, ") + kind;
+        const std::string name = std::string("Attention, ") + kind;
         const std::vector<Tensor> parameters = a.parameters();
         add({.name = name + ", self", .run = call, .parameters = parameters});
         add({.name = name + ", cross", .run = call, .is_cross = true, .parameters = parameters});
@@ -81,9 +81,9 @@ inline std::vector<Form> all_forms() {
              .parameters = parameters});
     }
     for (const bool turned : {false, true}) {
-        nn::AttentionConfig options{.max_seq_len = max_seq_len, .bias = true};
+        nn::AttentionConfig options{.causal = true, .max_seq_len = max_seq_len, .bias = true};
         if (turned) options.num_kv_heads = 2, options.rotary_base = 100;
-        const auto a = in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
+        const auto a = in_double(nn::Attention(C, H, rng, options));
         const auto call = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
             return a(x, mask);
         };
@@ -95,8 +95,7 @@ inline std::vector<Form> all_forms() {
             nn::KeyValueCache cache;
             return a(x, cache, mask);
         };
-        const std::string name =
-            turned ? "CausalMultiHeadAttention, grouped, rotary" : "CausalMultiHeadAttention";
+        const std::string name = turned ? "Attention, causal, grouped, rotary" : "Attention, causal";
         const std::vector<Tensor> parameters = a.parameters();
         add({.name = name, .run = call, .is_causal = true, .parameters = parameters});
         add({.name = name + ", with_weights", .run = weights, .is_causal = true, .parameters = parameters});
@@ -111,6 +110,38 @@ inline std::vector<Form> all_forms() {
              .is_cached = true,
              .parameters = parameters});
     }
+    const auto whole = in_double(nn::MultiHeadAttention(C, H, rng, {.bias = true}));
+    const auto causal =
+        in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = max_seq_len, .bias = true}));
+    const auto of_whole = [whole](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
+        return whole(q, k, v, mask);
+    };
+    const auto of_causal = [causal](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
+        return causal(x, mask);
+    };
+    add({.name = "MultiHeadAttention, self", .run = of_whole, .parameters = whole.parameters()});
+    add({.name = "MultiHeadAttention, cross",
+         .run = of_whole,
+         .is_cross = true,
+         .parameters = whole.parameters()});
+    add({.name = "MultiHeadAttention, with_weights",
+         .run = [whole](const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Mask& mask) { return whole.with_weights(q, k, v, mask).output; },
+         .is_cross = true,
+         .parameters = whole.parameters()});
+    add({.name = "MultiHeadAttention, unbatched",
+         .run = one(of_whole),
+         .is_unbatched = true,
+         .parameters = whole.parameters()});
+    add({.name = "CausalMultiHeadAttention",
+         .run = of_causal,
+         .is_causal = true,
+         .parameters = causal.parameters()});
+    add({.name = "CausalMultiHeadAttention, with_weights",
+         .run = [causal](const Tensor& x, const Tensor&, const Tensor&,
+                         const Mask& mask) { return causal.with_weights(x, mask).output; },
+         .is_causal = true,
+         .parameters = causal.parameters()});
     return forms;
 }
 

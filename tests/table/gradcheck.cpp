@@ -90,7 +90,7 @@ int main() {
     modules["nn::Mixture<nn::MLP>"] = of_module(
         nn::Mixture<nn::MLP>(4, {.num_experts = 3, .top_k = 1, .norm_topk_prob = false}), routed, {x});
     modules["nn::PreNormBlock"] = of_module(
-        nn::PreNormBlock{"Block", nn::RMSNorm(4), nn::CausalMultiHeadAttention(4, 2, {.rotary_base = 100}),
+        nn::PreNormBlock{"Block", nn::RMSNorm(4), nn::Attention(4, 2, {.causal = true, .rotary_base = 100}),
                          nn::RMSNorm(4), nn::GatedMLP(4)},
         on_x, {x});
     const Tensor image = sample(3).reshape({1, 3, 2, 2}).detach().requires_grad_();

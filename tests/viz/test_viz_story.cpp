@@ -97,7 +97,7 @@ TEST_CASE("views, copies and new values are distinguished", "[viz][story]") {
 
 TEST_CASE("merging heads copies, splitting them does not", "[viz][story]") {
     Rng rng(1);
-    const nn::MultiHeadAttention attention(8, 2, rng, {.fused = false});
+    const nn::Attention attention(8, 2, rng, {.fused = false});
     const viz::Story story = viz::tensor_story(attention, randn({2, 3, 8}, rng));
     CHECK(row_of(story, "q").of == "Q");
     CHECK(row_of(story, "k").of == "K");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/nn/attention.h"
+#include "weft/nn/general_attention.h"
 #include "weft/ops.h"
 
 namespace weft::check {
@@ -87,6 +88,7 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x);
 //     const auto report = check::attention(nn::MultiHeadAttention(64, 8, rng), x);  // x (B, T, 64)
 AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask = {});
 AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x);
+AttentionReport attention(const nn::Attention& module, const Tensor& x, const Mask& mask = {});
 
 // The mask oracle: what each common way to mask attention scores does to the same scores, forward and backward,
 // computed with Weft's own operations. T queries, S keys.

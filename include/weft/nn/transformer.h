@@ -1,7 +1,7 @@
 // Blocks of transformers: attention, then a feed-forward network, each added to its input.
 #pragma once
 
-#include "weft/nn/attention.h"
+#include "weft/nn/general_attention.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layers.h"
 
@@ -25,8 +25,8 @@ struct TransformerBlockOptions {
 // and mlp are modules that take x (…, C) and return (…, C), and attn takes a mask, too. x (B, T, C) → (B, T,
 // C), C = d_model. TransformerBlock and EncoderBlock are two of them. Refuses what its parts refuse.
 //
-//     const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
-//     nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(64), nn::CausalMultiHeadAttention(64, 8, rng, config),
+//     const nn::AttentionConfig config{.causal = true, .num_kv_heads = 2, .rotary_base = 10000};
+//     nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(64), nn::Attention(64, 8, rng, config),
 //                            nn::RMSNorm(64), nn::GatedMLP(64, rng)};
 //     const Tensor y = block(x);  // (B, T, 64) → (B, T, 64)
 //
@@ -47,11 +47,6 @@ struct PreNormBlock : Module {
           norm2(register_module("norm2", std::move(norm2))),
           mlp(register_module("mlp", std::move(mlp))),
           drop(register_module("drop", std::move(drop))) {}
-    // Of LayerNorm, attention in num_heads heads and MLP, with initial values from `rng`.
-    PreNormBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, TransformerBlockOptions options = {});
-    // The same from default_rng().
-    PreNormBlock(std::int64_t d_model, std::int64_t num_heads, TransformerBlockOptions options = {})
-        : PreNormBlock(d_model, num_heads, default_rng(), options) {}
 
     // x (B, T, C) → (B, T, C). `mask` blocks keys; in causal attention, more than the future.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
@@ -60,7 +55,7 @@ struct PreNormBlock : Module {
             return traced("y", h + drop(mlp(norm2(h))));                   // (B, T, C)
         });
     }
-    // Decodes the T tokens that follow those in the cache, where attention does, as CausalMultiHeadAttention.
+    // Decodes the T tokens that follow those in the cache, where attention does, as Attention if causal.
     Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& mask = {}) const {
         const CacheGuard guard({&cache, 1});
         return located(*this, [&] {
@@ -68,17 +63,20 @@ struct PreNormBlock : Module {
             return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)
         });
     }
-
-private:
-    PreNormBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
-                 const TransformerBlockOptions& options);
 };
 
 // The block that GPT consists of, with causal attention. Refuses what its parts refuse.
 //
 //     nn::TransformerBlock block(64, 8, rng, {.max_seq_len = 128, .dropout = 0.1});
 //     const Tensor y = block(x);  // (B, T, 64) → (B, T, 64)
-using TransformerBlock = PreNormBlock<LayerNorm, CausalMultiHeadAttention, MLP>;
+struct TransformerBlock : PreNormBlock<LayerNorm, Attention, MLP> {
+    // Draws initial values from `rng`.
+    TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                     TransformerBlockOptions options = {});
+    // The same from default_rng().
+    TransformerBlock(std::int64_t d_model, std::int64_t num_heads, TransformerBlockOptions options = {})
+        : TransformerBlock(d_model, num_heads, default_rng(), options) {}
+};
 
 // The two blocks of an encoder-decoder (Vaswani et al., "Attention is all you need", 2017, §3.1), in the
 // pre-norm order of TransformerBlock. B batch, S source tokens, T target tokens, C = d_model.
@@ -92,11 +90,17 @@ using DecoderBlockOptions = TransformerBlockOptions;  // the same options
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token, earlier or later, that
 // `mask` does not block. x (B, S, C) → (B, S, C), or (S, C) → (S, C). For sentences of different lengths use
-// Mask::padding(lengths). Refuses what MultiHeadAttention, MLP and Dropout refuse.
+// Mask::padding(lengths). Refuses what Attention, MLP and Dropout refuse.
 //
 //     nn::EncoderBlock encoder(64, 8, rng);
 //     const Tensor memory = encoder(source, Mask::padding(lengths));  // (B, S, 64) → (B, S, 64)
-using EncoderBlock = PreNormBlock<LayerNorm, MultiHeadAttention, MLP>;
+struct EncoderBlock : PreNormBlock<LayerNorm, Attention, MLP> {
+    // Draws initial values from `rng`.
+    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, TransformerBlockOptions options = {});
+    // The same from default_rng().
+    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, TransformerBlockOptions options = {})
+        : EncoderBlock(d_model, num_heads, default_rng(), options) {}
+};
 
 // h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) holds the
 // target tokens so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
@@ -107,13 +111,13 @@ using EncoderBlock = PreNormBlock<LayerNorm, MultiHeadAttention, MLP>;
 //     nn::DecoderBlock decoder(64, 8, rng);
 //     const Tensor y = decoder(target, memory, Mask::padding(lengths));  // (B, T, 64) → (B, T, 64)
 struct DecoderBlock : Module {
-    LayerNorm norm1;           // applied before attn
-    MultiHeadAttention attn;   // self-attention, causal
-    LayerNorm norm2;           // applied before cross
-    MultiHeadAttention cross;  // queries from x, keys and values from memory
-    LayerNorm norm3;           // applied before mlp
-    MLP mlp;                   // applied to each token
-    Dropout drop;              // applied to what is added to x
+    LayerNorm norm1;  // applied before attn
+    Attention attn;   // self-attention, causal
+    LayerNorm norm2;  // applied before cross
+    Attention cross;  // queries from x, keys and values from memory
+    LayerNorm norm3;  // applied before mlp
+    MLP mlp;          // applied to each token
+    Dropout drop;     // applied to what is added to x
 
     // Draws initial values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options = {});
