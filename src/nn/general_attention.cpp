@@ -64,6 +64,35 @@ AttentionConfig with_defaults(std::int64_t d_model, std::int64_t num_heads, Atte
 
 }  // namespace
 
+std::array<Tensor, 3> project_by_rows(const char* module, const Linear& W_qkv, const HeadSizes& sizes,
+                                      const Tensor& query, const Tensor& key, const Tensor& value) {
+    if (Ownership::is_hooked(W_qkv))
+        throw ValueError(
+            module,
+            ": cross-attention uses parts of W_qkv, which gives a hook of W_qkv nothing to act on; "
+            "use Attention with fused = false, and hook W_q, W_k or W_v");
+    traced("X of keys", key);
+    traced("X of values", value);
+    const auto [H, G, d_k] = sizes;
+    const std::int64_t out = W_qkv.weight.size(0);
+    const auto rows = [&, H = H, G = G, d_k = d_k](const Tensor& x) {
+        return x.defined() ? split(x, {H * d_k, G * d_k, out - (H + G) * d_k}) : std::vector<Tensor>(3);
+    };
+    const std::vector<Tensor> W = rows(W_qkv.weight), b = rows(W_qkv.bias);
+    const Tensor q = traced("Q", linear(query, W[0], b[0]));  // (B, T, H·d_k)
+    const Tensor k = traced("K", linear(key, W[1], b[1]));    // (B, S, G·d_k)
+    const Tensor v = traced("V", linear(value, W[2], b[2]));  // (B, S, G·d_v)
+    return {split_heads(q, H), split_heads(k, G), split_heads(v, G)};
+}
+
+void check_length(const char* module, const Tensor& x, std::int64_t past, std::int64_t max_seq_len) {
+    if (past + x.size(-2) > max_seq_len)
+        throw ShapeError(module, ": ", x.size(-2), " tokens in ", x.shape(),
+                         (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
+                         ", but max_seq_len is ", max_seq_len,
+                         "; make it with a larger one, or give fewer tokens");
+}
+
 Attention::Attention(std::int64_t d_model, std::int64_t num_heads, Rng& rng, AttentionConfig config)
     : Attention(RngGuard(rng), d_model, num_heads, with_defaults(d_model, num_heads, config)) {}
 
@@ -102,11 +131,6 @@ void Attention::begin(const Tensor& query, const Tensor& key, const Tensor& valu
         throw ValueError(module_name,
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "
                          "the same tensor; leave out rotary_base for cross-attention");
-    if (is_fused() && !is_self && Ownership::is_hooked(W_in[0]))
-        throw ValueError(
-            module_name,
-            ": cross-attention uses parts of W_qkv, which gives a hook of W_qkv nothing to act on; "
-            "set fused = false, and hook W_q, W_k or W_v");
     if (max_seq_len > 0 && !is_self)
         throw ValueError(module_name,
                          ": causal attention is that of tokens to themselves, so query, key and value "
@@ -115,12 +139,7 @@ void Attention::begin(const Tensor& query, const Tensor& key, const Tensor& valu
         throw ValueError(
             module_name,
             ": a cache has the tokens before, to which causal attention attends; set causal = true");
-    const std::int64_t T = query.size(-2), past = cache == nullptr ? 0 : cache->length();
-    if (max_seq_len > 0 && past + T > max_seq_len)
-        throw ShapeError(module_name, ": ", T, " tokens in ", query.shape(),
-                         (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
-                         ", but max_seq_len is ", max_seq_len,
-                         "; make it with a larger one, or give fewer tokens");
+    if (max_seq_len > 0) check_length(module_name, query, cache == nullptr ? 0 : cache->length(), max_seq_len);
     traced("X", query);
 }
 
@@ -128,25 +147,17 @@ void Attention::begin(const Tensor& query, const Tensor& key, const Tensor& valu
 std::array<Tensor, 3> Attention::heads(const Tensor& query, const Tensor& key, const Tensor& value,
                                        KeyValueCache* cache) const {
     const bool is_self = are_one(query, key, value);
+    const HeadSizes sizes(num_heads, num_kv_heads, d_k);
     auto [q, k, v] = [&] {
-        if (is_fused() && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
-            return Heads::split_qkv(traced("QKV", W_in[0](query)), {num_heads, num_kv_heads, d_k});
+        if (is_fused() && is_self) return Heads::split_qkv(traced("QKV", W_in[0](query)), sizes);
+        if (is_fused()) return project_by_rows(module_name, W_in[0], sizes, query, key, value);
         if (!is_self) {
             traced("X of keys", key);
             traced("X of values", value);
         }
-        std::vector<Tensor> weights, biases(3);  // the rows of W_qkv
-        if (is_fused()) {
-            const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
-            weights = split(W_in[0].weight, rows);
-            if (W_in[0].bias.defined()) biases = split(W_in[0].bias, rows);
-        }
-        const auto projected = [&](std::size_t i, const Tensor& x) {
-            return is_fused() ? linear(x, weights[i], biases[i]) : W_in[i](x);
-        };
-        const Tensor q = traced("Q", projected(0, query));  // (B, T, H·d_k)
-        const Tensor k = traced("K", projected(1, key));    // (B, S, G·d_k)
-        const Tensor v = traced("V", projected(2, value));  // (B, S, G·d_v)
+        const Tensor q = traced("Q", W_in[0](query));  // (B, T, H·d_k)
+        const Tensor k = traced("K", W_in[1](key));    // (B, S, G·d_k)
+        const Tensor v = traced("V", W_in[2](value));  // (B, S, G·d_v)
         return std::array{split_heads(q, num_heads), split_heads(k, num_kv_heads),
                           split_heads(v, num_kv_heads)};
     }();
@@ -179,13 +190,11 @@ AttentionResult Attention::forward(const Tensor& query, const Tensor& key, const
         };
         begin(query, key, value, cache);
         AttentionResult y;  // (B, T, H·d_v), (B, H, T, S)
-        if (is_fused() && are_one(query, key, value) && !rotary_base && cache == nullptr && !wants_weights) {
-            const Tensor qkv = traced("QKV", W_in[0](query));  // (B, T, H·d_k + G·d_k + G·d_v)
-            const Op op(module_name, Op::of_others);
-            y.output = multi_head_attention(qkv, {num_heads, num_kv_heads, d_k}, options());
-        } else {
+        if (is_fused() && are_one(query, key, value) && !rotary_base && cache == nullptr)
+            y = attend(module_name, traced("QKV", W_in[0](query)), {num_heads, num_kv_heads, d_k}, options(),
+                       wants_weights);
+        else
             y = attend(module_name, heads(query, key, value, cache), options(), wants_weights);
-        }
         return {traced("Y", W_out(y.output)), y.weights};  // (B, T, C)
     });
 }

@@ -17,6 +17,13 @@ inline void check_tokens(const char* module, const char* what, const Tensor& x, 
                          x.shape());
 }
 
+inline void check_tokens(const char* module, const Tensor& query, const Tensor& key, const Tensor& value,
+                         std::int64_t width) {
+    check_tokens(module, "query", query, width);
+    check_tokens(module, "key", key, width);
+    check_tokens(module, "value", value, width);
+}
+
 // Whether attention is that of tokens to themselves.
 inline bool are_one(const Tensor& query, const Tensor& key, const Tensor& value) {
     return query.handle() == key.handle() && key.handle() == value.handle();
@@ -35,6 +42,22 @@ inline AttentionResult attend(const char* module, const std::array<Tensor, 3>& h
         y.output = scaled_dot_product_attention(q, k, v, options);
     return {traced("merged", merge_heads(y.output)), y.weights};
 }
+
+// The same of tokens to themselves, whose q, k and v are columns of one projection (B, T, …).
+inline AttentionResult attend(const char* module, const Tensor& qkv, const HeadSizes& sizes,
+                              const AttentionOptions& options, bool wants_weights) {
+    if (wants_weights) return attend(module, Heads::split_qkv(qkv, sizes), options, true);
+    const Op op(module, Op::of_others);
+    return {multi_head_attention(qkv, sizes, options), {}};
+}
+
+// q, k and v of tokens that are not the same, each by its rows of the one projection: (B, H, T, d_k), (B, G, S,
+// d_k) and (B, G, S, d_v).
+std::array<Tensor, 3> project_by_rows(const char* module, const Linear& W_qkv, const HeadSizes& sizes,
+                                      const Tensor& query, const Tensor& key, const Tensor& value);
+
+// ShapeError if tokens x (…, T, C) after those in a cache are more than the longest sequence.
+void check_length(const char* module, const Tensor& x, std::int64_t past, std::int64_t max_seq_len);
 
 inline LayerNorm norm(std::int64_t d_model, const TransformerBlockOptions& options) {
     return LayerNorm(d_model, {.eps = options.layer_norm_eps, .bias = options.bias});

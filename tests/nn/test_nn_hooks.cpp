@@ -114,7 +114,8 @@ TEST_CASE("a hook acts on every module, and on every part of one", "[nn][hooks]"
                 return refuses<ValueError>(
                     "DecoderBlock.cross: Attention: cross-attention uses parts of W_qkv, which gives "
                     "a "
-                    "hook of W_qkv nothing to act on; set fused = false, and hook W_q, W_k or W_v",
+                    "hook of W_qkv nothing to act on; use Attention with fused = false, and hook W_q, W_k or "
+                    "W_v",
                     one.run);
             one.run();
             CHECK(calls > 0);

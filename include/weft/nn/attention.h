@@ -3,7 +3,6 @@
 #pragma once
 
 #include "weft/core/attention.h"
-#include "weft/nn/clone.h"
 #include "weft/nn/layers.h"
 
 namespace weft::nn {
@@ -60,8 +59,7 @@ struct MultiHeadAttention : Module {
 
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
-                       MultiHeadAttentionOptions options = {})
-        : MultiHeadAttention(RngGuard(rng), d_model, num_heads, options) {}
+                       MultiHeadAttentionOptions options = {});
     // The same from default_rng().
     MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, MultiHeadAttentionOptions options = {})
         : MultiHeadAttention(d_model, num_heads, default_rng(), options) {}
@@ -89,8 +87,6 @@ struct MultiHeadAttention : Module {
 
 private:
     const Shared<Rng> rng_;  // dropout draws from it
-    MultiHeadAttention(const RngGuard& rng, std::int64_t d_model, std::int64_t num_heads,
-                       const MultiHeadAttentionOptions& options);
     AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask,
                             bool wants_weights) const;
 };
@@ -118,8 +114,7 @@ struct CausalMultiHeadAttention : Module {
 
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
-                             CausalMultiHeadAttentionOptions options = {})
-        : CausalMultiHeadAttention(RngGuard(rng), d_model, num_heads, options) {}
+                             CausalMultiHeadAttentionOptions options = {});
     // The same from default_rng().
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads,
                              CausalMultiHeadAttentionOptions options = {})
@@ -139,8 +134,6 @@ struct CausalMultiHeadAttention : Module {
 
 private:
     const Shared<Rng> rng_;  // dropout draws from it
-    CausalMultiHeadAttention(const RngGuard& rng, std::int64_t d_model, std::int64_t num_heads,
-                             const CausalMultiHeadAttentionOptions& options);
     AttentionResult forward(const Tensor& x, const Mask& extra_mask, bool wants_weights) const;
 };
 
