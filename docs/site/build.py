@@ -29,7 +29,7 @@ APPENDICES = ["faults", "errata", "beside_pytorch", "dictionary", "dictionary_ja
 # What follows a chapter.
 AFTER = {"first_run": "microgpt", "broadcasting": "recap_1", "deep_networks": "recap_2", "translation": "recap_3", "inside": "recap_4",
          "today": "recap_5"}
-LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "contributing"]
+LIBRARY = ["readme", "features", "training", "installing", "architecture", "rooms", "rules", "performance", "python", "comparison", "contributing"]
 
 
 def outside_of_code(text, change):

@@ -192,7 +192,7 @@ TEST_CASE("few files outside the kernels touch memory", "[house]") {
                 touching.push_back(path);
         }
     INFO(Catch::StringMaker<std::vector<std::string>>::convert(touching));
-    CHECK(touching.size() <= 16);  // what a device would have to look at, see docs/architecture.md
+    CHECK(touching.size() <= 16);  // what a device would have to look at, see docs/rooms.md
 }
 
 TEST_CASE("Module includes nothing that watches it", "[house]") {
