@@ -110,7 +110,7 @@ def pages():
     contents = found.pop("README")
     library = LIBRARY + sorted(set(found) - set(chapters) - set(APPENDICES) - set(LIBRARY))
     steps["from_scratch/index"] = steps.pop("from_scratch/README") + toctree(
-        [posixpath.basename(name) for name in steps if "/step_" in name], "The steps")
+        [posixpath.basename(name) for name in steps if "/step_" in name] + ["beside_the_core"], "The steps")
     contents += toctree(chapters, "The book") + toctree(["from_scratch/index"], "Build your own")
     contents += toctree(APPENDICES, "Appendices")
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
