@@ -34,7 +34,7 @@ Workload training_workload(const char* name, int repetitions, int warm_up, const
 Step attention(std::int64_t B, std::int64_t T, double dropout) {
     Rng rng(0);
     auto layer = std::make_shared<nn::CausalMultiHeadAttention>(
-        768, 12, rng, nn::AttentionConfig{.max_seq_len = T, .bias = true, .dropout = dropout});
+        768, 12, rng, nn::CausalMultiHeadAttentionOptions{.max_seq_len = T, .bias = true, .dropout = dropout});
     auto x = std::make_shared<Tensor>(randn({B, T, 768}, rng).requires_grad_());
     const Tensor dy = randn({B, T, 768}, rng);
     return {[=] {
