@@ -35,7 +35,7 @@ WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
 FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "invert": "logical_not"}
-# Functions that are no methods; there are more below a line of core/functions.h.
+# Functions that are no methods; there are more below a line of ops/functions.h.
 FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
              "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
 DEFAULTS = {"nullptr": "None", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
@@ -184,7 +184,7 @@ def main(include, out):
     shown = " ".join(map(code_of, [*sorted((folder / "check").glob("*.h")), *[folder / f"{name}.h" for name in ("viz/figure", "viz/pictures", "report/report", "core/mask")]]))
     known = {name: members for text in [ops, optim, gpt, layers, shown] for name, members in structures(text).items()}
     known |= {alias: known[options] for alias, options in re.findall(r"using (\w+Options) = (\w+);", layers)}
-    activations = re.findall(r"^Tensor (\w+)\(", (folder / "core/functions.h").read_text().split("// Activations, which Python has in")[1], re.MULTILINE)
+    activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split("// Activations, which Python has in")[1].split("// Of two")[0], re.MULTILINE)
     lines, methods, words = [], set(), ""
     for name, scope in CLASSES.items():
         body = re.search(rf"(?:class|struct)(?: \[\[nodiscard\]\])? {name} \{{(.*?)(?: private:|\}};)", shown)[1]

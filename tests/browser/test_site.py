@@ -199,7 +199,7 @@ class SiteTest(unittest.TestCase):
                                           "document.activeElement.className, document.activeElement.value]"),
                          [False, "sidebar-search", ""])
         # From a page in a folder, too; text stays text.
-        self.assertIn("api/watch/ledger.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/core/reductions.html")])
+        self.assertIn("api/watch/trace.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/core/reductions.html")])
         self.assertEqual(self.search("<b>zzz"), [])
         self.assertIn("Nothing found for “<b>zzz”", self.browser.text(".sidebar-results"))
 
