@@ -124,10 +124,6 @@ Tensor operator/(double a, const Tensor& b) {
     return scalar_operand(b, a) / b;
 }
 
-namespace {}  // namespace
-
-namespace {}  // namespace
-
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     const Op op("where");
     check_dtype("the condition", condition, boolean);

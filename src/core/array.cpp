@@ -107,7 +107,7 @@ std::byte* bytes_at(const Array& x) {
 }
 
 void check_computes(const char* operation, DType dtype) {
-    if (computed_in(dtype) != dtype)
+    if (only_stores(dtype))
         throw DTypeError(operation, ": ", name(dtype),
                          " stores, and arithmetic is in float32; convert it with to(float32)");
 }

@@ -1,4 +1,4 @@
-// The columns of tokens as heads, and the inverse.
+// Attention, step by step; heads as columns of tokens; and the product that passes over what is blocked.
 #include "weft/core/attention.h"
 
 #include <cmath>
@@ -66,10 +66,11 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
     return y;
 }
 
-// y (B, H, m, n) = a (B, H, m, k) @ b (B, H, k, n), where `pairs` says which of the three has an element for
-// each pair of a query and a key. `blocked` (bool, broadcasting to its shape; undefined if none is) marks the
-// masked pairs, which add nothing to y, not even NaN; if y has the pairs, its masked elements are unspecified.
-// Gradients of any order are such products.
+// matmul, except that 0 · NaN and 0 · ∞ count as 0 where a query may not attend to a key. y (B, H, m, n) = a
+// (B, H, m, k) @ b (B, H, k, n), where `pairs` says which of the three has an element for each pair of a query
+// and a key: scores = q kᵀ have it in y, weights v in a. `blocked` (bool, broadcasting to its shape; undefined
+// if none is) marks the masked pairs, which add nothing to y, not even NaN; if y has the pairs, its masked
+// elements are unspecified. Gradients of any order are such products.
 Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
     const Op op("matmul");
     const Tensor y = values(a, b, blocked, pairs);

@@ -54,7 +54,10 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
     });
 }
 
-// Takes dy out of the graph of what a rule made of it, and so all that depends on no other variable.
+// Takes dy out of the graph of what a rule made of it, and so all that depends on no other variable. (The seed
+// of backward is a constant, but a rule has to be seen using it: depends_on_dy. So it is a leaf while the rule
+// runs; if it stayed one, 2 · dy would be in the graph, and a gradient of a gradient would end at a leaf that
+// nobody made.)
 void take_out(const Tensor& dy, Grads& gradients) {
     std::set<const Node*> out{dy.impl().node.get()};
     const auto is_out = [&](const std::shared_ptr<Node>& node) { return out.count(node.get()) > 0; };
@@ -268,8 +271,13 @@ private:
         bool in_rule = false;
     };
 
-    const bool retain_, keeps_graph_;
-    const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
+    // Whether nodes keep what they saved; whether gradients stay in the graph; and whether rules are run so
+    // that they can be differentiated:      retain_      keeps_graph_  create_
+    //     backward                as asked     no            no
+    //     with create_graph       yes          yes           yes
+    //     inside a jvp            as asked     no            yes: tangents pass through the rules, the graph
+    //     does not
+    const bool retain_, keeps_graph_, create_;
     const int watching_ = Observer::watching();
     const Watched whole_{{Observer::Part::backward, "backward"}};
     const Unwatched inside_{Observer::passing};  // what a rule or a hook starts

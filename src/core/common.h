@@ -61,7 +61,7 @@ inline Tensor widened(const Tensor& x) {
 
 // Whether a and b have one type, in which they are computed.
 inline bool are_one_type(const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && computed_in(a.dtype()) == a.dtype();
+    return a.dtype() == b.dtype() && !only_stores(a.dtype());
 }
 
 // f(a, b) of operands in one type: that of one of them, or float32 for those that only store.

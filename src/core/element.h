@@ -1,7 +1,4 @@
-// The elements of strided arrays, one at a time. Kernels read and write them inside
-//     visit_floating(x.dtype, [&]<class T>(T) { … });
-// which compiles the braces for each type T that the array may have, and runs those for its own. (The lambda's
-// argument is there for its type alone.)
+// The elements of strided arrays, one at a time.
 #pragma once
 
 #include "core/formula.h"
@@ -45,8 +42,8 @@ using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
 template <class F>
 void for_lines(const Array& x, const Layout& l, const F& f) {
     visit_wrapping(x.dtype, [&]<class T>(T) {
-        parallel_for(l.outer * l.inner, l.n, 1 << 13,
-                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
+        for_items(l.outer * l.inner, l.n, 1 << 13,
+                  [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
     });
 }
 

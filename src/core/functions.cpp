@@ -14,8 +14,6 @@
 
 namespace weft {
 
-namespace {}  // namespace
-
 Tensor exp(const Tensor& x) {
     const Op op("exp");
     check_floating(x);
@@ -95,8 +93,5 @@ Tensor sign(const Tensor& x) {
     });
     return record_symmetric(y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
-
-// x times the normal distribution function, and its approximation.
-namespace {}  // namespace
 
 }  // namespace weft

@@ -144,7 +144,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
     Shape shape = ids.shape();
     shape.push_back(table.size(1));
     const Tensor rows = Tensor(dense).reshape({-1});
-    if (computed_in(table.dtype()) != table.dtype()) return rows_at(table, rows).reshape(shape);
+    if (only_stores(table.dtype())) return rows_at(table, rows).reshape(shape);
     return index_select(table, 0, rows).reshape(shape);
 }
 

@@ -39,8 +39,7 @@ bool all(const Array& x) {
 }
 
 std::int64_t first_beyond(const Array& x, DType to) {
-    const bool narrows =
-        is_floating_point(to) ? computed_in(to) != to : to == int64 && is_floating_point(x.dtype);
+    const bool narrows = is_floating_point(to) ? only_stores(to) : to == int64 && is_floating_point(x.dtype);
     if (!narrows || to == x.dtype || x.dtype == boolean) return -1;
     const Array dense = contiguous(x);
     return visit_any(x.dtype, [&]<class T>(T) {

@@ -74,15 +74,15 @@ constexpr std::int64_t items_of_a_task(std::int64_t size, std::int64_t grain) {
 
 // Runs f(0) … f(n − 1), each of which processes `size` elements; a task has about `grain` elements.
 template <class F>
-void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f) {
+void for_items(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f) {
     run_blocks<F>(n, items_of_a_task(size, grain), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) f(i);
     });
 }
 
-// The primitives: what each promises. Its plain loops in reference/ are what it means, and src/fast may have
-// something faster for its slot. What has no slot here has one text, written with apply (core/formula.h) or
-// parallel_for. Arrays are strided; inputs have out's shape (broadcast_view makes it) and type unless stated
+// The primitives: what each promises. Its plain loops, in plain_loops.cpp, are what it means, and src/fast may
+// have something faster for its slot. What has no slot here has one text, written with apply (core/formula.h)
+// or for_items. Arrays are strided; inputs have out's shape (broadcast_view makes it) and type unless stated
 // otherwise. int64 wraps on overflow, as in NumPy.
 
 struct Dropout {
@@ -92,8 +92,9 @@ struct Dropout {
 // How many positions of the generator n elements take.
 constexpr std::uint64_t dropout_positions(std::int64_t n) { return (static_cast<std::uint64_t>(n) + 3) / 4; }
 
-// Calls body(context, n, y, x) for every run of `out` and `in`: n elements that start at y, and at each x[k].
-// Each input has out's shape, with strides of 0 where it is broadcast. At most three inputs.
+// Calls body(context, n, y, x) for every run of `out` and `in`: n elements, one after the other at y, and at
+// each x[k] (gathered there if they are not so in memory). Each input has out's shape, with strides of 0 where
+// it is broadcast. At most three inputs.
 using RunBody = void (*)(const void* context, std::int64_t n, void* y, const void* const* x);
 extern const Slot<void(const Array& out, std::initializer_list<const Array*> in, RunBody body,
                        const void* context)>

@@ -54,8 +54,4 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     return run("cross_entropy", {x, t}, ClassOptions{ignore_index}, small_cross_entropy, cross_entropy_kernel);
 }
 
-namespace {}  // namespace
-
-namespace {}  // namespace
-
 }  // namespace weft

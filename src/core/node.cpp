@@ -112,8 +112,8 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     };
     const auto node_of = [&](const Tensor& x) { return is_variable(x) ? x.impl().node : nullptr; };
     const bool takes_part = std::ranges::any_of(inputs, is_variable),
-               moves = std::ranges::any_of(inputs, has_tangent);
-    if (!takes_part && !moves) return y;
+               has_tangents = std::ranges::any_of(inputs, has_tangent);
+    if (!takes_part && !has_tangents) return y;
     for (const Tensor& x : inputs)
         if (x.handle() == y.handle())
             throw GraphError(operation,
@@ -141,7 +141,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
         Observer::tell(watching, Observer::recording, [&](Observer& one) {
             one.records({operation, y, inputs, save_for_backward});
         });
-    if (moves) forward_mode->computed(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
+    if (has_tangents) forward_mode->computed(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
     return y;
 }
 
@@ -208,6 +208,20 @@ std::map<std::uint64_t, Node*> ancestors(std::vector<Node*> stack, std::uint64_t
         for (const auto& input : node->inputs) stack.push_back(input.get());
     }
     return reached;
+}
+
+Lent::Lent(std::string_view to, std::span<const Tensor> tensors, std::string_view of)
+    : outer_(current_), to_(to), of_(of), tensors_(tensors), here_(current_, this) {}
+
+bool Lent::holds(const Tensor& x) const {
+    return std::ranges::any_of(tensors_, [&](const Tensor& lent) { return share_memory(lent, x); });
+}
+
+void Lent::refuse(const char* operation, const Tensor& x) const {
+    if (holds(x))
+        throw GraphError(operation, ": ", to(), " was given this tensor of shape ", x.shape(),
+                         ", which others hold, too; change a clone() of it");
+    if (outer_ != nullptr) outer_->refuse(operation, x);
 }
 
 }  // namespace weft

@@ -128,7 +128,7 @@ inline bool is_forward_mode() { return forward_mode != nullptr && is_grad_enable
 inline bool has_tangent(const Tensor& x) {
     return x.defined() && is_forward_mode() && !x.impl().tangents.empty();
 }
-// In place of a tangent rule: the gradient rule is one.
+// In place of a tangent rule: the gradient rule is one. (src/derive asks whether a rule is this.)
 struct Symmetric {
     Tensor operator()(const Saved&, const std::vector<Tensor>&) const { return {}; }  // never called
 };

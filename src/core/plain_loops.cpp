@@ -1,4 +1,4 @@
-// What fills, copies and combines arrays, element by element.
+// The plain loops: what each primitive means, in the order of kernels.h.
 #include <cmath>
 #include <functional>
 
@@ -33,8 +33,8 @@ namespace {
 template <class T, class F>
 void generate(const Array& out, const F& f) {
     T* y = out.data<T>();
-    parallel_for(out.numel(), 1, 1 << 14,
-                 [&](std::int64_t i) { y[i] = static_cast<T>(f(static_cast<std::uint64_t>(i))); });
+    for_items(out.numel(), 1, 1 << 14,
+              [&](std::int64_t i) { y[i] = static_cast<T>(f(static_cast<std::uint64_t>(i))); });
 }
 
 }  // namespace

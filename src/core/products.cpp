@@ -86,7 +86,7 @@ Tensor small_linear(const Inputs& in, const LinearOptions&) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Op op("linear", Op::of_others);
     check_floating(x);
-    if (computed_in(weight.dtype()) == weight.dtype())
+    if (!only_stores(weight.dtype()))
         check_same_dtype(x, weight);
     else if (x.dtype() != float32)
         throw DTypeError("linear: a weight in half or in blocks is computed in float32, and x is ",
@@ -104,7 +104,5 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     kernels::check_gemm_sizes("linear", rows, out, in);
     return run("linear", {x, weight, bias}, LinearOptions{shape, rows}, small_linear, linear_kernel);
 }
-
-namespace {}  // namespace
 
 }  // namespace weft

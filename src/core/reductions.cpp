@@ -89,6 +89,4 @@ Tensor log_softmax(const Tensor& x, int axis) {
     });
 }
 
-namespace {}  // namespace
-
 }  // namespace weft

@@ -9,7 +9,6 @@
 
 #include "core/node.h"
 #include "weft/core/record.h"
-#include "weft/packed/packed.h"
 
 namespace weft {
 
@@ -18,20 +17,6 @@ namespace weft {
 static_assert(sizeof(void*) != 8 || (sizeof(Shape) == 72 && offsetof(Array, shape) == 16 &&
                                      offsetof(Array, strides) == 88 && offsetof(Array, offset) == 160 &&
                                      offsetof(Array, dtype) == 168 && offsetof(TensorImpl, node) == 176));
-
-Lent::Lent(std::string_view to, std::span<const Tensor> tensors, std::string_view of)
-    : outer_(current_), to_(to), of_(of), tensors_(tensors), here_(current_, this) {}
-
-bool Lent::holds(const Tensor& x) const {
-    return std::ranges::any_of(tensors_, [&](const Tensor& lent) { return share_memory(lent, x); });
-}
-
-void Lent::refuse(const char* operation, const Tensor& x) const {
-    if (holds(x))
-        throw GraphError(operation, ": ", to(), " was given this tensor of shape ", x.shape(),
-                         ", which others hold, too; change a clone() of it");
-    if (outer_ != nullptr) outer_->refuse(operation, x);
-}
 
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
     Lent::check(operation, x);
@@ -60,11 +45,11 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
 bool promotes(DType from, DType to) {
     if (from == to || is_quantized(from) || is_quantized(to)) return from == to;
     return from == boolean || (from == int64 && is_floating_point(to)) ||
-           (computed_in(from) != from && takes_gradient(to));
+           (only_stores(from) && takes_gradient(to));
 }
 
 void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
-    if (computed_in(a.dtype()) != a.dtype() && computed_in(b.dtype()) != b.dtype())
+    if (only_stores(a.dtype()) && only_stores(b.dtype()))
         throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
                          " do not mix; convert both with to(float32)");
     const bool one_number =
@@ -164,11 +149,8 @@ void* Tensor::data(DType wanted) const {
     if (dtype() != wanted)
         throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(wanted),
                          "; convert it with to()");
-    return bytes_at(*this);
-}
-std::byte* bytes_at(const Tensor& x) {
-    check_may_read("data", x);
-    return bytes_at(x.array());
+    check_may_read("data", *this);
+    return bytes_at(array());
 }
 
 double Tensor::item() const {

@@ -204,7 +204,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
     const Op op("to");
-    if (computed_in(wanted) != wanted && is_grad_enabled() && (requires_grad() || has_tangent(*this)))
+    if (only_stores(wanted) && is_grad_enabled() && (requires_grad() || has_tangent(*this)))
         throw GraphError("to: ", name(wanted),
                          " takes no gradient, so the graph would end at this tensor of shape ", shape(),
                          "; detach() it first, or convert it under NoGrad");

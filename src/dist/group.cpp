@@ -93,7 +93,7 @@ std::vector<Tensor> Group::all_gather(const Tensor& x) {
 
 Tensor Group::all_reduce(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("all_reduce: bool does not add; convert it with to(int64)");
-    if (computed_in(x.dtype()) != x.dtype())
+    if (only_stores(x.dtype()))
         throw DTypeError("all_reduce: ", name(x.dtype()),
                          " stores, and arithmetic is in float32; convert it with to(float32)");
     const Doing doing("all_reduce");

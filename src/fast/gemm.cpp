@@ -139,7 +139,7 @@ struct Sized {
 template <class T>
 void dot_rows(std::int64_t n, std::int64_t k, const T* a, const T* w, std::int64_t w_row, T beta, T* c) {
     count_multiply_adds(n * k);
-    parallel_for(n, k, dot_grain, [&](std::int64_t j) {
+    for_items(n, k, dot_grain, [&](std::int64_t j) {
         const T dot = static_cast<T>(row_sum_of<T>([](auto p, auto q) { return p * q; }, k, a, w + j * w_row));
         c[j] = dot + (beta == 0 ? T(0) : beta * c[j]);
     });
@@ -237,7 +237,7 @@ void gemm_parallel(std::span<const Sized<T, E>> products) {
         const std::int64_t parts = blocks[i].cut.k - 1;
         if (parts == 0) continue;
         const T* part = blocks[i].parts.template data<T>();
-        parallel_for(p.m, p.n * parts, dot_grain, [&](std::int64_t row) {
+        for_items(p.m, p.n * parts, dot_grain, [&](std::int64_t row) {
             T* y = p.c.data + row * p.c.row;
             for (std::int64_t j = 0; j < parts; ++j)
                 simd_run([](auto x, auto v) { return x + v; }, p.n, y, y, part + (j * p.m + row) * p.n);
@@ -263,7 +263,7 @@ void matmul(const Array& out, const Array& left, const Array& right) {
             for (std::int64_t i = 0; i < batches; ++i) products.push_back(product(i));
             return gemm_parallel<T, E>(products);
         }
-        parallel_for(batches, m * n * k, batch_grain, [&](std::int64_t i) {
+        for_items(batches, m * n * k, batch_grain, [&](std::int64_t i) {
             const Sized<T, E> p = product(i);
             gemm<T, E>(m, n, k, T(1), p.a, p.b, T(0), p.c);
         });

@@ -46,7 +46,7 @@ Array kept_operand(const Array& weight) {
 
 // Whether products take this weight: not one that stores, unless they round to its type.
 bool is_factor(const Array& weight) {
-    return computed_in(weight.dtype) == weight.dtype || weight.dtype == operand_type(float32);
+    return !only_stores(weight.dtype) || weight.dtype == operand_type(float32);
 }
 
 // y = x Wᵀ + b
@@ -215,7 +215,7 @@ void for_tiles(const CompactMatrix& w, DType operands, const Function& f) {
         for (std::int64_t first = 0; first < w.n; first += most) {
             const std::int64_t m = std::min(most, w.n - first);
             visit_operand(operands, [&]<class T>(T) {
-                parallel_for(m, w.k, parallel_grain, [&](std::int64_t i) {
+                for_items(m, w.k, parallel_grain, [&](std::int64_t i) {
                     widen_row<Format>(w.data + (first + i) * w.row_bytes, w.k, all.data<T>() + i * w.k);
                 });
             });
@@ -231,7 +231,7 @@ void few_rows_linear(const Array& y, const Array& x, const CompactMatrix& w, boo
     count_multiply_adds(rows * w.n * w.k, x.dtype == bfloat16);
     visit_format(w, [&]<class Format>(Format) {
         visit_operand(x.dtype, [&]<class T>(T) {
-            parallel_for(w.n, rows * w.k, dot_grain, [&](std::int64_t j) {
+            for_items(w.n, rows * w.k, dot_grain, [&](std::int64_t j) {
                 for (std::int64_t i = 0; i < rows; ++i) {
                     float& out = y.data<float>()[i * w.n + j];
                     out = row_dot<Format>(w.data + j * w.row_bytes, x.data<T>() + i * w.k, w.k) +
@@ -265,7 +265,7 @@ void packed_linear_backward(const Array& dx, const Array& dy, const CompactMatri
 
 void widen_rows(const Array& out, const CompactMatrix& w, const Array& indices) {
     visit_format(w, [&]<class Format>(Format) {
-        parallel_for(indices.numel(), w.k, parallel_grain, [&](std::int64_t i) {
+        for_items(indices.numel(), w.k, parallel_grain, [&](std::int64_t i) {
             widen_row<Format>(w.data + indices.data<std::int64_t>()[i] * w.row_bytes, w.k,
                               out.data<float>() + i * w.k);
         });

@@ -17,7 +17,7 @@ template <class T>
 void sum_parts(T* y, const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t parts,
                std::int64_t length) {
     if (inner == 1)
-        return parallel_for(outer * parts, length, reduce_grain, [&](std::int64_t task) {
+        return for_items(outer * parts, length, reduce_grain, [&](std::int64_t task) {
             const std::int64_t first = task % parts * length, size = std::min(length, n - first);
             const T* row = x + task / parts * n + first;
             if constexpr (std::is_floating_point_v<T>)
@@ -27,7 +27,7 @@ void sum_parts(T* y, const T* x, std::int64_t outer, std::int64_t n, std::int64_
         });
     // Columns in strips; within a strip, blocks of rows are summed first, which keeps rounding errors small.
     const std::int64_t strips = (inner + sum_strip - 1) / sum_strip;
-    parallel_for(outer * parts * strips, length * sum_strip, reduce_grain, [&](std::int64_t task) {
+    for_items(outer * parts * strips, length * sum_strip, reduce_grain, [&](std::int64_t task) {
         const std::int64_t part = task / strips, column = task % strips * sum_strip,
                            width = std::min(sum_strip, inner - column), first = part % parts * length,
                            last = std::min(n, first + length);
@@ -85,7 +85,7 @@ MinMax min_max(const Array& x, int axis, bool largest) {
     const Layout l(x.shape, axis, axis + 1);
     visit_numeric(x.dtype, [&]<class T>(T) {
         const auto is_nan = [](T v) { return v != v; };
-        parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
+        for_items(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
             const T* row = dense.data<T>() + task / l.inner * l.n * l.inner + task % l.inner;
             std::int64_t best = 0;
             for (std::int64_t i = 1; i < l.n && !is_nan(row[best * l.inner]); ++i) {
@@ -223,7 +223,7 @@ void index_select(const Array& out, const Array& x, int axis, const Array& indic
     const std::int64_t* index = indices.data<std::int64_t>();
     const auto* source = static_cast<const char*>(x.storage->data) + x.offset * size;
     auto* target = static_cast<char*>(out.storage->data) + out.offset * size;
-    parallel_for(l.outer * n, bytes, index_bytes, [&](std::int64_t i) {
+    for_items(l.outer * n, bytes, index_bytes, [&](std::int64_t i) {
         std::memcpy(target + i * bytes, source + (i / n * l.n + index[i % n]) * bytes,
                     static_cast<std::size_t>(bytes));
     });
@@ -236,7 +236,7 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
     visit_wrapping(out.dtype, [&]<class T>(T) {
         // Every task owns a strip of columns, so the additions are in the order of the indices.
         const std::int64_t strips = (inner + index_strip - 1) / index_strip;
-        parallel_for(l.outer * strips, n * index_strip, index_grain, [&](std::int64_t task) {
+        for_items(l.outer * strips, n * index_strip, index_grain, [&](std::int64_t task) {
             const std::int64_t o = task / strips, begin = task % strips * index_strip,
                                end = std::min(inner, begin + index_strip);
             for (std::int64_t i = 0; i < n; ++i) {

@@ -17,7 +17,7 @@ template <class F>
 void for_rows(const Array& x, const F& f) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
     visit_floating(x.dtype, [&]<class T>(T) {
-        parallel_for(R, C, row_grain, [&](std::int64_t r) { f(r, C, x.data<T>() + r * C); });
+        for_items(R, C, row_grain, [&](std::int64_t r) { f(r, C, x.data<T>() + r * C); });
     });
 }
 
@@ -204,7 +204,7 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
                 const Array& bias, double eps) {
     const std::int64_t C = x.shape.back(), R = rstd.numel();
     visit_floating(x.dtype, [&]<class T>(T) {
-        parallel_for(R, C, row_grain, [&](std::int64_t r) {
+        for_items(R, C, row_grain, [&](std::int64_t r) {
             const T* row = x.data<T>() + r * C;
             const Moments<T> found = moments(row, C, eps);
             const Row<T> in(row, C, found);
@@ -226,7 +226,7 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
         using Batch = xsimd::batch<T>;
         const T* w = weight.data<T>();
         std::vector<T> parts(static_cast<std::size_t>(2 * groups * C));  // dweight and dbias of each group
-        parallel_for(groups, norm_group * C, row_grain, [&](std::int64_t g) {
+        for_items(groups, norm_group * C, row_grain, [&](std::int64_t g) {
             T* dw = parts.data() + 2 * g * C;
             T* db = dw + C;
             for (std::int64_t r = g * norm_group; r < std::min(R, (g + 1) * norm_group); ++r) {
@@ -266,7 +266,7 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
 void rms_norm(const Array& y, const Array& x, const Array& weight, double eps) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
     visit_floating(x.dtype, [&]<class T>(T) {
-        parallel_for(R, C, row_grain, [&](std::int64_t r) {
+        for_items(R, C, row_grain, [&](std::int64_t r) {
             const T* row = x.data<T>() + r * C;
             const double squares = row_sum_of<T>([](auto v) { return v * v; }, C, row);
             double rstd = 1 / std::sqrt(squares / static_cast<double>(C) + eps);

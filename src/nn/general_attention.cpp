@@ -190,11 +190,14 @@ AttentionResult Attention::forward(const Tensor& query, const Tensor& key, const
         };
         begin(query, key, value, cache);
         AttentionResult y;  // (B, T, H·d_v), (B, H, T, S)
-        if (is_fused() && are_one(query, key, value) && !rotary_base && cache == nullptr)
-            y = attend(module_name, traced("QKV", W_in[0](query)), {num_heads, num_kv_heads, d_k}, options(),
-                       wants_weights);
-        else
-            y = attend(module_name, heads(query, key, value, cache), options(), wants_weights);
+        if (is_fused() && are_one(query, key, value) && !rotary_base && cache == nullptr) {
+            const Tensor qkv = traced("QKV", W_in[0](query));  // (B, T, H·d_k + G·d_k + G·d_v)
+            y = attend(module_name, qkv, {num_heads, num_kv_heads, d_k}, options(), wants_weights);
+        } else {
+            const auto qkv =
+                heads(query, key, value, cache);  // the mask is that of the keys in the cache, these included
+            y = attend(module_name, qkv, options(), wants_weights);
+        }
         return {traced("Y", W_out(y.output)), y.weights};  // (B, T, C)
     });
 }

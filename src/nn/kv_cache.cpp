@@ -29,7 +29,7 @@ bool differ_in_tokens_alone(const Tensor& a, const Tensor& b) {
 
 KeyValueCache::KeyValueCache(std::int64_t capacity, std::optional<DType> stored_as)
     : capacity_(capacity), stored_as_(stored_as) {
-    if (stored_as && computed_in(*stored_as) == *stored_as)
+    if (stored_as && !only_stores(*stored_as))
         throw DTypeError("KeyValueCache: stored_as is ", name(*stored_as),
                          "; use bfloat16 or float16, or leave it out for the type of the keys and values");
     if (capacity < 1)

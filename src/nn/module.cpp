@@ -229,7 +229,7 @@ Parameter Module::register_parameter(const std::string& name, Tensor value) {
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
-    if (computed_in(value.dtype()) == value.dtype()) {
+    if (!only_stores(value.dtype())) {
         value.requires_grad_();
         set_owner(value, registry_);
     }

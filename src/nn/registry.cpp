@@ -36,8 +36,7 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
         const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
-        else if (value.dtype() != dtype &&
-                 !(computed_in(value.dtype()) != value.dtype() && takes_gradient(dtype)))
+        else if (value.dtype() != dtype && !(only_stores(value.dtype()) && takes_gradient(dtype)))
             types.add(name + ": " + weft::name(value.dtype()) + ", but the module's is " + weft::name(dtype) +
                       " (Module::to converts it)");
     }

@@ -26,7 +26,9 @@ extern const Kernel<RotaryPairs> rotary_kernel;
 
 extern const Kernel<Gelu> gelu_kernel;
 
-namespace kernels {
+}  // namespace weft
+
+namespace weft::kernels {
 
 struct MinMax {
     Array values, indices;  // the axis has size 1; indices int64, of the first occurrence
@@ -54,5 +56,4 @@ struct InstalledInOps {
 };
 extern const InstalledInOps installed_in_ops;
 
-}  // namespace kernels
-}  // namespace weft
+}  // namespace weft::kernels

@@ -165,26 +165,4 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bo
     return from_vector(drawn, shape);
 }
 
-std::int64_t Rng::categorical(const std::vector<double>& weights) {
-    double total = 0;
-    for (double w : weights) {
-        if (!(w >= 0) || std::isinf(w))
-            throw ValueError("categorical: a weight is ", w, "; use finite weights of 0 or more");
-        total += w;
-    }
-    if (!(total > 0)) throw ValueError("categorical: no weight is above 0; give at least one that is");
-    const double scale = std::isinf(total) ? 0x1p-64 : 1;  // the proportions stay the same
-    total = 0;
-    for (double w : weights) total += scale * w;
-    double remaining = uniform() * total;
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (weights[i] == 0) continue;
-        last = static_cast<std::int64_t>(i);
-        if (remaining < scale * weights[i]) break;
-        remaining -= scale * weights[i];
-    }
-    return last;
-}
-
 }  // namespace weft

@@ -26,6 +26,11 @@ Tensor pack(const Tensor& w, BlockFormat format) {
     return Tensor(kernels::pack(x, format));
 }
 
+std::byte* bytes_at(const Tensor& x) {
+    check_may_read("data", x);
+    return bytes_at(x.array());
+}
+
 Tensor dequantize(const Tensor& w) { return w.to(float32); }
 
 std::span<const std::byte> bytes_of(const Tensor& w) { return std::as_bytes(std::span(raw_values(w))); }
@@ -128,7 +133,7 @@ std::int64_t first_unpackable(const Array& w, DType format) {
 Array pack(const Array& w, DType format) {
     const Array x = contiguous(w), y = make_array(w.shape, format, "pack");
     visit_written(format, [&]<class Format>(Format) {
-        parallel_for(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
+        for_items(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
             Format::pack(x.data<float>() + block * Format::length, y.storage->begin() + block * Format::bytes);
         });
     });

@@ -35,7 +35,7 @@ TEST_CASE("an error names the path of the module in its model", "[nn][fault]") {
     CHECK(model.blocks[1].attn.path() == "GPT.blocks[1].attn");
     CHECK(message_of<ShapeError>([&] {
               model.blocks[1].attn(ones({2, 3}));
-          }).starts_with("GPT.blocks[1].attn: CausalMultiHeadAttention: x must be"));
+          }).starts_with("GPT.blocks[1].attn: Attention: x must be"));
     CHECK(message_of<ShapeError>([&] {
               model.blocks[1](ones({2, 3}));
           }).starts_with("GPT.blocks[1].norm1: layer_norm: "));

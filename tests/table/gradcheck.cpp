@@ -106,6 +106,10 @@ int main() {
     modules["nn::Identity"] = of_module(nn::Identity(), on_x, {x});
     modules["nn::Sequential"] = of_module(nn::Sequential{nn::Linear(4, 3), gelu, nn::Linear(3, 2)}, on_x, {x});
     modules["nn::MultiHeadAttention"] = of_module(nn::MultiHeadAttention(4, 2, {.bias = true}), on_x, {x});
+    modules["nn::Attention"] = of_module(
+        nn::Attention(4, 2,
+                      {.causal = true, .bias = true, .fused = false, .num_kv_heads = 1, .rotary_base = 100}),
+        on_x, {x});
     modules["nn::CausalMultiHeadAttention"] =
         of_module(nn::CausalMultiHeadAttention(4, 2, {.bias = true}), on_x, {x});
     modules["nn::TransformerBlock"] = of_module(nn::TransformerBlock(4, 2), on_x, {x});

@@ -1,4 +1,4 @@
-// Sums, products and powers of elements, and choices between them.
+// Sums, products and quotients of elements, and choices between them.
 #pragma once
 
 #include "weft/core/tensor.h"

@@ -1,4 +1,4 @@
-// Heads: the columns of tokens as queries, keys and values.
+// Attention, and heads: the columns of tokens as queries, keys and values.
 // B batch, T tokens, H query heads, G key-value heads, d_k and d_v their widths, C = H·d_k.
 #pragma once
 
@@ -36,8 +36,6 @@ struct Heads {
     static std::array<Tensor, 3> split_qkv(const Tensor& qkv, const HeadSizes& sizes,
                                            const char* caller = "Heads::split_qkv");
 };
-
-// Attention: its definition, beside which a kernel may compute it in tiles (Plain, weft/core/modes.h).
 
 // Options of attention.
 struct AttentionOptions {

@@ -188,6 +188,10 @@ constexpr DType computed_in(DType dtype) {
     if (is_quantized(dtype)) return float32;
     return visit(dtype, []<class S, class C>(Element<S, C>) { return dtype_of<C>(); });
 }
+// Whether arithmetic is in another type: bfloat16, float16 and blocks.
+//
+//     const bool stores = only_stores(bfloat16);  // true
+constexpr bool only_stores(DType dtype) { return computed_in(dtype) != dtype; }
 
 // Internal: Choices by type, among some of the types.
 

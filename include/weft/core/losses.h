@@ -1,4 +1,5 @@
-// The loss of a model of language.
+// The loss of a classifier, such as a model of language. Logits are one number for each class (each next
+// token); the loss is small where softmax gives the right class a probability near 1.
 #pragma once
 
 #include <cstdint>

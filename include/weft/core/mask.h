@@ -1,3 +1,8 @@
+// Attention gives each token a mean of what other tokens say. Each has three rows of numbers: a query, what it
+// looks for; a key, what it offers; a value, what it says. A query's products with all keys become, by softmax,
+// weights that sum to 1, and the result is the mean of the values with these weights: the query attends to
+// keys.
+//
 // Mask: which keys a query may not attend to. The name of the function that makes it states its polarity, and
 // its rank states its meaning: (T, S) for all samples and heads, (B, T|1, S) per sample, (B|1, H|1, T|1, S) per
 // sample and head. That is (B or 1, H or 1, T or 1, S), where an axis of size 1 serves all samples, heads or
@@ -65,11 +70,11 @@ public:
     // Blocks what either blocks.
     friend Mask operator|(const Mask& a, const Mask& b);
 
-    bool blocks_nothing() const { return !causal_ && is_plain(); }  // it is Mask()
-    bool is_causal() const { return causal_; }                      // Mask::causal() is part of it
-    std::optional<std::int64_t> width() const { return width_; }    // of the narrowest window() in it
+    bool blocks_nothing() const { return !causal_ && has_no_parts(); }  // it is Mask()
+    bool is_causal() const { return causal_; }                          // Mask::causal() is part of it
+    std::optional<std::int64_t> width() const { return width_; }        // of the narrowest window() in it
     // Whether it is Mask::causal() and nothing else.
-    bool only_causal() const { return causal_ && is_plain(); }
+    bool only_causal() const { return causal_ && has_no_parts(); }
 
     // The same with keys() and documents() cut to the first S tokens where they have more, so that a mask of a
     // whole sequence serves each step of decoding it. Attention with a KeyValueCache does this by itself.
@@ -103,7 +108,7 @@ private:
     std::vector<Tensor> parts_;      // bool, true = blocked
     std::vector<Tensor> keys_;       // bool (B, S) or (S,), true = blocked
     std::vector<Tensor> documents_;  // int64 (B, S) or (S,)
-    bool is_plain() const {          // Mask() or Mask::causal()
+    bool has_no_parts() const {      // Mask() or Mask::causal()
         return !width_ && parts_.empty() && paddings_.empty() && keys_.empty() && documents_.empty();
     }
 };

@@ -42,7 +42,7 @@ private:
 // A backward pass is computed as the guards say that are active when it runs. jvp runs the plain operations.
 class [[nodiscard]] Plain {
 public:
-    // What is plain: of the primitives (products, sums, exp …) the loops of src/core/plain_*.cpp instead of
+    // What is plain: of the primitives (products, sums, exp …) the loops of src/core/plain_loops.cpp instead of
     // vectors, blocks and threads; of the operations that are computed at once (linear, layer_norm, rms_norm,
     // gelu, cross_entropy, rotary, attention) their definition in small operations, which are recorded instead.
     enum Readings : unsigned {

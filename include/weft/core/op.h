@@ -11,7 +11,8 @@ namespace weft {
 // The operation that this thread runs, until the object goes out of scope. They nest. The graph gives a result
 // the name of the innermost, and a Profile measures the outermost. An error has the name of the innermost; one
 // that is made of others leaves graph and profile to those, and its name is that of all errors inside. `name`
-// must outlive the graph: pass a string literal.
+// must outlive the graph: pass a string literal. So mean, which is made of sum and a quotient, is an Op of
+// others: the graph has "sum" and "divide", and whatever fails inside says "mean: …".
 //
 //     const Op here("reading the batch");
 class [[nodiscard]] Op {

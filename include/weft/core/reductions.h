@@ -1,4 +1,4 @@
-// Sums, means and extremes over axes, and what runs along one.
+// Sums and means over axes, and softmax along one.
 #pragma once
 
 #include "weft/core/tensor.h"

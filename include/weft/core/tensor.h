@@ -1,5 +1,5 @@
-// Tensor: an array of values that can take part in the graph. Views, conversions and creation are implemented
-// in src/ops, backward in src/core/backward.cpp.
+// Tensor: an array of values that can take part in the graph. Views and conversions are implemented in
+// src/core/views.cpp, backward in backward.cpp, operations as methods in src/ops/methods.cpp.
 #pragma once
 
 #include <concepts>
