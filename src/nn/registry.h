@@ -39,6 +39,14 @@ struct Module::Registry : LeafOwner {
     void check_name(const std::string& name, const char* what) const;
 };
 
+// Calls visit(prefix, registry) for a registry and its descendants: "", "child.", "child.grandchild.", … Node
+// is Module::Registry, which is private, or const.
+template <class Node, class Visit>
+void for_each_module(const std::string& prefix, Node& registry, const Visit& visit) {
+    visit(prefix, registry);
+    for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
+}
+
 // Which module is whose.
 struct Ownership {
     // The module that registered a leaf of the graph, if it still exists.
