@@ -7,6 +7,7 @@
 
 #include "nn/registry.h"
 #include "weft/core/modes.h"
+#include "weft/core/record.h"
 
 namespace weft::nn {
 
