@@ -271,13 +271,12 @@ private:
         bool in_rule = false;
     };
 
-    // Whether nodes keep what they saved; whether gradients stay in the graph; and whether rules are run so
-    // that they can be differentiated:      retain_      keeps_graph_  create_
-    //     backward                as asked     no            no
-    //     with create_graph       yes          yes           yes
-    //     inside a jvp            as asked     no            yes: tangents pass through the rules, the graph
-    //     does not
+    // Whether nodes keep what they saved, whether gradients stay in the graph, and whether rules are run so
+    // that they can be differentiated: as asked, no, no in backward; yes, yes, yes with create_graph; as asked,
+    // no, yes inside a jvp, whose tangents pass through the rules while the graph does not.
     const bool retain_, keeps_graph_, create_;
+    Results results_;
+    const Visit* visited_ = nullptr;  // before an observer is told, whose changes in place `holds` looks at
     const int watching_ = Observer::watching();
     const Watched whole_{{Observer::Part::backward, "backward"}};
     const Unwatched inside_{Observer::passing};  // what a rule or a hook starts
@@ -288,8 +287,6 @@ private:
     std::map<const Node*, std::vector<std::size_t>> positions_;  // the targets', if there is a ready_
     std::map<const Node*, std::size_t> consumers_;  // for leaves among them, the edges not yet visited
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
-    Results results_;
-    const Visit* visited_ = nullptr;
 };
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {

@@ -59,7 +59,7 @@ void run_blocks(std::int64_t n, std::int64_t grain, const F& f) {
     const auto task = [](const void* run_block, std::int64_t block) {
         (*static_cast<decltype(run)*>(run_block))(block);
     };
-    run_tasks({(n + grain - 1) / grain, task, &run, typeid(Body)});
+    run_tasks({n / grain + (n % grain != 0), task, &run, typeid(Body)});
 }
 
 template <class F>

@@ -174,7 +174,7 @@ Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::in
     std::vector<Tensor> parts = rest(B, H, T, S, caller);
     const Tensor own = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
     if (causal_) parts.push_back((arange(S) > own).reshape({1, 1, T, S}));
-    if (width_) parts.push_back((arange(S) <= own - integer(*width_)).reshape({1, 1, T, S}));
+    if (width_) parts.push_back((arange(S) <= own - integer(std::min(*width_, S + T))).reshape({1, 1, T, S}));
     for (const Tensor& ids : document_ids(B, T, S, caller)) {
         const Tensor of_queries = ids.slice(1, S - T, S).unsqueeze(-1);  // (B|1, T, 1)
         parts.push_back((of_queries != ids.unsqueeze(1)).unsqueeze(1));  // (B|1, 1, T, S)

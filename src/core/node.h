@@ -27,7 +27,11 @@ struct Tangent {
 };
 using Tangents = std::vector<Tangent>;
 
-// A tensor saved for backward.
+// A tensor saved for backward. What a rule sees of it:     without create_graph    with it
+//     an input in the graph (node)                          constant                an alias of its node
+//     the result (is_output)                                constant                an alias of the saving node
+//     neither, but floating (is_derived)                    constant                a leaf that may not be
+//     computed with anything else                                         constant                constant
 struct SavedTensor {
     Array array;                 // has no storage if the tensor was undefined
     std::uint64_t version = 0;   // version of the storage when it was saved

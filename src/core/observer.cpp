@@ -7,7 +7,8 @@
 
 namespace weft {
 
-Observer::Observer(unsigned blocks) : outer_(innermost_), depth_(watching() + 1), blocks_(blocks) {
+Observer::Observer(unsigned blocks, bool refuses)
+    : outer_(innermost_), depth_(watching() + 1), blocks_(blocks), refuses_(refuses) {
     innermost_ = this;
 }
 
@@ -20,7 +21,7 @@ Observer::~Observer() noexcept(false) {
     while (inner != nullptr && inner->outer_ != this) inner = inner->outer_;
     if (inner == nullptr) std::terminate();  // its own thread would go on to tell it
     inner->outer_ = outer_;
-    if (std::uncaught_exceptions() == 0)
+    if (refuses_ && std::uncaught_exceptions() == 0)
         throw GraphError(
             "Observer: one is destroyed before another that was made later; let the later go out of scope "
             "first");

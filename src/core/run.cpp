@@ -53,6 +53,7 @@ Tensor run(const char* name, const std::vector<Tensor>& inputs,
                           });
         }
     }
+    // Its gradient will be that of these steps, so none may read elements of what is in the graph.
     const Scoped<const char*> differentiated(differentiated_rule, name);
     const Lent lent(name, inputs);
     return definition(inputs);

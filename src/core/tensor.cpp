@@ -66,12 +66,14 @@ Tensor promoted(const char* operation, const Tensor& x, DType to) {
     if (x.dtype() == to) return x;
     const Tensor y = x.to(to), from = x.contiguous();
     if (x.dtype() == int64)
-        visit_any(to, [&]<class T>(T) {  // a long double holds every int64
-            for (std::int64_t i = 0; i < x.numel(); ++i)
-                if (const std::int64_t n = from.data<std::int64_t>()[i];
-                    static_cast<long double>(y.data<T>()[i]) != static_cast<long double>(n))
+        visit_any(to, [&]<class T>(T) {
+            for (std::int64_t i = 0; i < x.numel(); ++i) {
+                const std::int64_t n = from.data<std::int64_t>()[i];
+                const auto rounded = static_cast<double>(y.data<T>()[i]);  // exactly, for T is no wider
+                if (!(rounded < 0x1p63) || static_cast<std::int64_t>(rounded) != n)
                     throw DTypeError(operation, ": ", name(to), " does not hold the int64 ", n,
                                      "; convert it with to(), which rounds, or use float64");
+            }
         });
     return y;
 }

@@ -64,7 +64,7 @@ namespace {
 // a[i] += b[i], of values of this type.
 void add(DType dtype, std::byte* a, const std::byte* b, std::int64_t n) {
     visit_floating(dtype, [&]<class T>(T) {
-        for_items(n, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(n, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
             auto* to = reinterpret_cast<T*>(a);
             const auto* from = reinterpret_cast<const T*>(b);
             for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];

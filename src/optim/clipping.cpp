@@ -53,7 +53,7 @@ auto of_blocks(const Tensor& x, const F& f) {
     const Tensor flat = x.detach().contiguous();
     const std::int64_t n = flat.numel();
     std::vector<double> results(static_cast<std::size_t>((n + block - 1) / block));
-    for_items(n, block, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(n, block, [&](std::int64_t begin, std::int64_t end) {
         results[static_cast<std::size_t>(begin / block)] = visit_floating(
             flat.dtype(), [&]<class T>(T) -> double { return f(flat.data<T>() + begin, end - begin); });
     });

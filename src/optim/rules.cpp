@@ -35,7 +35,7 @@ void check_adam(const Options& options) {
 // parallel.
 template <class F>
 void on_elements(const Update& u, const F& f) {
-    for_items(u.parameter.numel(), block, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(u.parameter.numel(), block, [&](std::int64_t begin, std::int64_t end) {
         visit_floating(u.parameter.dtype(),
                        [&]<class T>(T) { f(u.parameter.data<T>(), u.gradient.data<T>(), begin, end); });
     });

@@ -171,3 +171,48 @@ TEST_CASE("an operation's name: the innermost, in errors that of who speaks, in 
     CHECK(name().empty());
     CHECK(apart == 3);
 }
+
+TEST_CASE("an observer that is told of a backward may change a tensor that it does not hold", "[observer]") {
+    struct Zeroing : Observer {
+        explicit Zeroing(Tensor x) : x(std::move(x)) {}
+        void begins(const Part& part) override {
+            if (part.kind == Part::backward) x.fill_(++told);
+        }
+        Tensor x;
+        int told = 0;
+    };
+    const Tensor x = tensor({1.0, 2}).requires_grad_();
+    Zeroing zeroing(zeros({2}));
+    for (int i = 1; i <= 3; ++i) {
+        sum(x * x).backward();
+        CHECK(zeroing.told == i);
+        CHECK(all(zeroing.x == i));
+    }
+    CHECK(all(x.grad() == tensor({6.0, 12})));
+}
+
+TEST_CASE("an observer that a rule makes may outlive the backward, and hears on", "[observer]") {
+    std::unique_ptr<Writer> left;
+    Lines lines, inner;
+    const Tensor x = ones({2}).requires_grad_();
+    const Tensor y = record("leaving", x.detach() * 2, {x}, {}, [&](const Saved&, const Tensor& dy) {
+        left = std::make_unique<Other>(inner, "left");
+        return Grads{dy * 2};
+    });
+    {
+        const Writer outer(lines, "outer");
+        sum(y).backward();
+        inner.clear();
+        (void)exp(ones({1}));
+        CHECK(inner == Lines{"left begins exp", "left computes exp", "left ends exp"});
+        left.reset();
+    }
+    CHECK(all(x.grad() == 2));
+}
+
+TEST_CASE("an error without a colon keeps its words when another operation speaks for it", "[observer]") {
+    const Op whole("whole", Op::of_others);
+    const Op part("part");
+    CHECK(std::string(ValueError("part: no").what()) == "whole: no");
+    CHECK(std::string(ValueError("no luck").what()) == "whole: no luck");
+}

@@ -105,6 +105,12 @@ TEST_CASE("parallel_for refuses negative numbers of elements and grains below 1"
     refuses<ValueError>("grain 0", [&] { parallel_for(1, 0, nothing); });
 }
 
+TEST_CASE("a grain as large as a number can be makes one task", "[threads]") {
+    std::int64_t calls = 0, until = 0;
+    parallel_for(5, INT64_MAX, [&](std::int64_t begin, std::int64_t end) { ++calls, until = end - begin; });
+    CHECK((calls == 1 && until == 5));
+}
+
 TEST_CASE("an error of a task is thrown where the tasks were started", "[threads]") {
     const Threads threads(3);
     for (const std::int64_t wrong : {0, 57, 99})

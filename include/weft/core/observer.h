@@ -109,8 +109,9 @@ public:
     virtual void visits(const Visited&) {}                   // a node, after all that use it
 
 protected:
-    // Watches this thread from now on, and keeps the events of `blocks` from those outside.
-    explicit Observer(unsigned blocks = none);
+    // Watches this thread from now on, and keeps the events of `blocks` from those outside. Unless `refuses`,
+    // it may go before one that was made later.
+    explicit Observer(unsigned blocks = none, bool refuses = true);
     virtual ~Observer() noexcept(false);
 
 private:
@@ -120,6 +121,7 @@ private:
     Observer* outer_;
     const int depth_;
     const unsigned blocks_;
+    const bool refuses_;
     bool is_told_ = false;
 };
 
@@ -168,7 +170,7 @@ public:
 
 private:
     struct Blocker : Observer {
-        explicit Blocker(unsigned events) : Observer(events) {}
+        explicit Blocker(unsigned events) : Observer(events, false) {}
     };
     std::optional<Blocker> blocker_;
 };

@@ -61,7 +61,10 @@ private:
 
 inline std::string Op::spoken(std::string message) {
     const char* const by = speaker(innermost_, nullptr);
-    if (by != nullptr) message.replace(0, std::min(message.find(": "), message.size()), by);
+    if (by == nullptr) return message;
+    const std::size_t at = message.find(": ");
+    if (at == std::string::npos) return std::string(by) + ": " + message;
+    message.replace(0, at, by);
     return message;
 }
 

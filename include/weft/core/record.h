@@ -15,9 +15,9 @@
 namespace weft {
 
 // What a gradient rule receives: the tensors that record was asked to save, in their order and outside the
-// graph, and which inputs are in it. Under create_graph each of them that is in the graph, or is y, is a
-// variable of its own instead, even if one was passed twice or computed from another, so a rule may call grad()
-// on a function of them.
+// graph, and which inputs are in it. Under create_graph each of them that is in the graph, is y, or was
+// computed on the way to it, is a variable of its own instead, even if one was passed twice or computed from
+// another, so a rule may call grad() on a function of them.
 class Saved {
 public:
     // Used by the engine.
