@@ -1,7 +1,6 @@
 // weft::core: tensors, gradients and operations.
 #pragma once
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/dtype.h"
 #include "weft/core/error.h"
@@ -10,11 +9,8 @@
 #include "weft/core/op.h"
 #include "weft/core/random.h"
 #include "weft/core/record.h"
-#include "weft/core/scoped.h"
 #include "weft/core/shape.h"
 #include "weft/core/tensor.h"
-#include "weft/core/threads.h"
-#include "weft/derive/checkpoint.h"
 #include "weft/derive/functional.h"
 #include "weft/ops.h"
 #include "weft/packed/packed.h"

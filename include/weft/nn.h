@@ -3,7 +3,6 @@
 
 #include "weft/check/attention.h"
 #include "weft/check/gradcheck.h"
-#include "weft/check/gradient_flow.h"
 #include "weft/core.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/general_attention.h"

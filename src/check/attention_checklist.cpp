@@ -6,12 +6,11 @@
 #include <numeric>
 
 #include "traced_run.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/creation.h"
 #include "weft/core/modes.h"
 #include "weft/core/record.h"
-#include "weft/ops/random.h"
+#include "weft/ops/creation.h"
 #include "weft/watch/trace.h"
 
 namespace weft::check {

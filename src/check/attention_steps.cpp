@@ -5,7 +5,6 @@
 #include <iostream>
 
 #include "traced_run.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/check/attention.h"
 #include "weft/core/creation.h"

@@ -4,13 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/check/gradcheck.h"
-#include "weft/check/gradient_flow.h"
 #include "weft/core/creation.h"
 #include "weft/core/modes.h"
 #include "weft/core/record.h"
-#include "weft/ops/random.h"
+#include "weft/ops/creation.h"
 #include "weft/packed/packed.h"
 
 namespace weft::check {

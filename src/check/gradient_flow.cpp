@@ -7,9 +7,8 @@
 #include <set>
 
 #include "nn/registry.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
-#include "weft/check/gradient_flow.h"
+#include "weft/check/gradcheck.h"
 #include "weft/watch/trace.h"
 
 namespace weft::check {

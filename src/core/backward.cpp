@@ -10,9 +10,9 @@
 #include <set>
 
 #include "core/node.h"
+#include "weft/core/modes.h"
 #include "weft/core/op.h"
 #include "weft/core/record.h"
-#include "weft/core/scoped.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 
 namespace weft {
 

@@ -14,8 +14,8 @@
 
 #include "core/array.h"
 #include "core/kernels.h"
+#include "weft/core/modes.h"
 #include "weft/core/record.h"
-#include "weft/core/scoped.h"
 
 namespace weft {
 

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <functional>
 
-#include "core/element.h"
 #include "core/formula.h"
 #include "weft/core/random.h"
 

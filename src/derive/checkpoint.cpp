@@ -1,4 +1,4 @@
-#include "weft/derive/checkpoint.h"
+#include "weft/derive/functional.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-#include "dist/buckets.h"
+#include "dist/transport.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "weft/core/dtype.h"
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 #include "weft/ops.h"
 #include "weft/packed/packed.h"
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "dist/buckets.h"
 #include "dist/transport.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/core/modes.h"
 #include "weft/core/record.h"
 #include "weft/ops.h"

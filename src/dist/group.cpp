@@ -8,12 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dist/buckets.h"
 #include "dist/transport.h"
 #include "weft/base/text.h"
 #include "weft/core/error.h"
 #include "weft/core/modes.h"
-#include "weft/core/threads.h"
 #include "weft/ops.h"
 #include "weft/packed/packed.h"
 

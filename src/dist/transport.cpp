@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/core/record.h"
 #include "weft/nn/layers.h"
 #include "weft/nn/transformer.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "dist/transport.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/core/error.h"
 
 namespace weft::dist {

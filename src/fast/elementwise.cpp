@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "core/elementwise.h"
+#include "core/common.h"
 #include "core/formula.h"
 #include "core/kernels.h"
 #include "core/run.h"

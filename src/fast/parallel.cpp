@@ -16,7 +16,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 
 namespace weft::kernels {
 namespace {

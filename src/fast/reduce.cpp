@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/element.h"
+#include "core/formula.h"
 #include "core/kernels.h"
 #include "fast/simd.h"
 #include "ops/common.h"

@@ -7,8 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "io/zip.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/creation.h"
 #include "weft/io/files.h"

@@ -1,4 +1,4 @@
-#include "io/zip.h"
+#include "io/npy.h"
 
 #include <zlib.h>
 #include <algorithm>

@@ -11,7 +11,6 @@
 #include "weft/base/text.h"
 #include "weft/core/modes.h"
 #include "weft/core/record.h"
-#include "weft/core/scoped.h"
 #include "weft/packed/packed.h"
 
 namespace weft::nn {

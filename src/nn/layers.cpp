@@ -6,8 +6,8 @@
 #include "weft/core/creation.h"
 #include "weft/core/record.h"
 #include "weft/nn/init.h"
+#include "weft/ops/creation.h"
 #include "weft/ops/norms.h"
-#include "weft/ops/random.h"
 
 namespace weft::nn {
 

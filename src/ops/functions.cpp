@@ -6,7 +6,6 @@
 #include <numbers>
 
 #include "core/common.h"
-#include "core/elementwise.h"
 #include "ops/common.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 #include "core/common.h"
 #include "weft/ops/functions.h"
-#include "weft/ops/indexing.h"
+#include "weft/ops/reductions.h"
 
 namespace weft {
 

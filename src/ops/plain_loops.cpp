@@ -1,5 +1,5 @@
 // The plain loops of extremes, and of running sums and products, along an axis.
-#include "core/element.h"
+#include "core/formula.h"
 #include "ops/common.h"
 
 namespace weft::kernels {

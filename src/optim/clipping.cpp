@@ -10,7 +10,6 @@
 #include "weft/core/dtype.h"
 #include "weft/core/modes.h"
 #include "weft/core/op.h"
-#include "weft/core/threads.h"
 #include "weft/optim/optimizer.h"
 
 namespace weft::optim {

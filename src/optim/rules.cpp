@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "weft/core/dtype.h"
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 #include "weft/ops.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/common.h"
-#include "core/element.h"
+#include "core/formula.h"
 #include "packed/formats.h"
 #include "weft/packed/packed.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 
 namespace weft::report {

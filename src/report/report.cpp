@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "report/content.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/io/files.h"
 #include "weft/io/safetensors.h"
 #include "weft/optim/clipping.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "text/added_tokens.h"
+#include "text/pretrained.h"
 #include "weft/base/text.h"
 #include "weft/io/files.h"
 #include "weft/io/json.h"

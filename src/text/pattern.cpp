@@ -1,5 +1,5 @@
 // Patterns by PCRE2. Byte pairs are merged only within a piece.
-#include "text/pattern.h"
+#include "text/byte_pairs.h"
 
 #include <utf8proc.h>
 #include <algorithm>

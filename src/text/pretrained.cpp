@@ -5,9 +5,7 @@
 #include <charconv>
 #include <deque>
 
-#include "text/added_tokens.h"
 #include "text/byte_pairs.h"
-#include "text/pattern.h"
 #include "weft/base/text.h"
 
 namespace weft::text {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "text/added_tokens.h"
+#include "text/pretrained.h"
 #include "weft/base/text.h"
 
 namespace weft::text {

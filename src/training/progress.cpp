@@ -7,16 +7,17 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "training/pace.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 

@@ -7,10 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/creation.h"
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 #include "weft/io/files.h"
 #include "weft/io/safetensors.h"
 #include "weft/training/checkpoint.h"

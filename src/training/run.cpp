@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "weft/base/numbers.h"
-#include "weft/check/gradient_flow.h"
+#include "weft/base/text.h"
+#include "weft/check/gradcheck.h"
 #include "weft/core/creation.h"
 #include "weft/core/modes.h"
 #include "weft/nn/module.h"

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/modes.h"
 #include "weft/watch/trace.h"

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/svg.h"
-#include "weft/base/numbers.h"
+#include "viz/axis.h"
 #include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 
 namespace weft::viz {
 namespace {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "viz/axis.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 
 namespace weft::viz {
 namespace {

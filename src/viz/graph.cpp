@@ -2,7 +2,6 @@
 #include <cmath>
 #include <map>
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/optim/clipping.h"
 #include "weft/viz/attention_map.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "viz/axis.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 
 namespace weft::viz {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 
 namespace weft::viz {
 namespace {

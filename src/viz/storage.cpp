@@ -7,8 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "viz/svg.h"
-#include "weft/base/numbers.h"
+#include "viz/axis.h"
 #include "weft/base/text.h"
 #include "weft/core/creation.h"
 #include "weft/core/dtype.h"

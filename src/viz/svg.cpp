@@ -1,10 +1,9 @@
-#include "viz/svg.h"
+#include "viz/axis.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 
 namespace weft::viz {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/array.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 
 namespace weft {
 

@@ -8,7 +8,6 @@
 #include <ostream>
 
 #include "core/array.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/error.h"
 

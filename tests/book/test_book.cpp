@@ -8,7 +8,7 @@
 #include "markdown.h"
 #include "programs.h"
 #include "svg_reader.h"
-#include "viz/svg.h"
+#include "viz/axis.h"
 
 using namespace markdown;
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "catch.h"
-#include "dist/buckets.h"
+#include "dist/transport.h"
 
 using namespace weft;
 using namespace weft::dist;

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "golden/golden.h"
 #include "places.h"
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/core.h"
 #include "weft/core/modes.h"
 #include "weft/io/npy.h"

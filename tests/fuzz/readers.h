@@ -13,7 +13,6 @@
 #include "environment.h"
 #include "gguf_writer.h"
 #include "report/content.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/io/files.h"
 #include "weft/io/json.h"

@@ -4,7 +4,7 @@
 
 #include "environment.h"
 #include "golden/golden.h"
-#include "io/zip.h"
+#include "io/npy.h"
 #include "places.h"
 #include "refusal.h"
 #include "weft/core.h"

@@ -5,7 +5,7 @@
 #include "environment.h"
 #include "refusal.h"
 #include "source.h"
-#include "weft/check/gradient_flow.h"
+#include "weft/check/gradcheck.h"
 
 using namespace weft;
 using source::difference;

@@ -7,7 +7,6 @@
 #include "op_table.h"
 #include "refusal.h"
 #include "weft/check/gradcheck.h"
-#include "weft/check/gradient_flow.h"
 
 using namespace weft;
 

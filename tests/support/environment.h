@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "weft/core/threads.h"
+#include "weft/core/modes.h"
 #include "weft/io/files.h"
 
 // How much time the tests have: under AddressSanitizer, which takes ten times as long, and terabytes of

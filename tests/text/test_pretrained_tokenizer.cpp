@@ -7,7 +7,7 @@
 #include "gguf_json.h"
 #include "places.h"
 #include "refusal.h"
-#include "text/pattern.h"
+#include "text/byte_pairs.h"
 #include "weft/base/text.h"
 #include "weft/io/files.h"
 #include "weft/text/tokenizer.h"

@@ -5,8 +5,6 @@
 #include "places.h"
 #include "refusal.h"
 #include "text/byte_pairs.h"
-#include "text/pattern.h"
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/random.h"
 #include "weft/io/files.h"

@@ -14,7 +14,6 @@
 
 #include "places.h"
 #include "programs.h"
-#include "training/pace.h"
 #include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 #include "weft/weft.h"

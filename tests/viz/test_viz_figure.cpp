@@ -7,7 +7,6 @@
 #include "svg_reader.h"
 #include "unchanged.h"
 #include "viz/axis.h"
-#include "viz/svg.h"
 #include "weft/viz/figure.h"
 #include "weft/weft.h"
 

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "refusal.h"
 #include "svg_reader.h"
-#include "viz/svg.h"
+#include "viz/axis.h"
 #include "weft/base/text.h"
 #include "weft/viz/attention_map.h"
 #include "weft/weft.h"

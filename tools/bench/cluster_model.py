@@ -74,7 +74,7 @@ def share(n, P, r):
 
 
 def nodes_within(G, begin, end):
-    """How many of the largest nodes of the tree over G grains lie in [begin, end) (src/dist/buckets.h)."""
+    """How many of the largest nodes of the tree over G grains lie in [begin, end) (src/dist/transport.h)."""
 
     def nodes(a, b):
         if b <= begin or end <= a:

@@ -1,6 +1,8 @@
 // Sums, products and quotients of elements, and choices between them.
 #pragma once
 
+#include <optional>
+
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -41,5 +43,45 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, double b);
+
+// Functions of each element of one tensor, which is floating where nothing else is said.
+
+Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
+Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
+Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
+Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
+Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
+Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
+Tensor abs(const Tensor& x);      // |x|, also of int64; gradient at 0 is 0
+Tensor sign(const Tensor& x);     // −1, 0 or 1, NaN of NaN; gradient 0
+
+// Comparisons and logic: bool, without a gradient.
+
+// Elementwise, promoted as by operator+. A comparison with NaN is false, except !=. int64 and bool tensors are
+// compared exactly with any number: arange(5) == 2.5 is false everywhere.
+Tensor operator==(const Tensor& a, const Tensor& b);
+Tensor operator!=(const Tensor& a, const Tensor& b);
+Tensor operator<(const Tensor& a, const Tensor& b);
+Tensor operator<=(const Tensor& a, const Tensor& b);
+Tensor operator>(const Tensor& a, const Tensor& b);
+Tensor operator>=(const Tensor& a, const Tensor& b);
+Tensor operator==(const Tensor& a, double b);
+Tensor operator!=(const Tensor& a, double b);
+Tensor operator<(const Tensor& a, double b);
+Tensor operator<=(const Tensor& a, double b);
+Tensor operator>(const Tensor& a, double b);
+Tensor operator>=(const Tensor& a, double b);
+// Or, and, not, elementwise; DTypeError unless bool.
+Tensor operator||(const Tensor& a, const Tensor& b);
+Tensor operator&&(const Tensor& a, const Tensor& b);
+Tensor operator!(const Tensor& a);
+template <class T>
+Tensor operator&(const Tensor&, const T&) = delete;  // write a && b
+template <class T>
+Tensor operator|(const Tensor&, const T&) = delete;  // write a || b
+Tensor operator~(const Tensor&) = delete;            // write !a
+Tensor isfinite(const Tensor& x);                    // bool: neither NaN nor infinite
+[[nodiscard]] bool all(const Tensor& x);  // whether every element of a bool tensor is true; true if empty
+[[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
 
 }  // namespace weft

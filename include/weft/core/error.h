@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/numbers.h"
 #include "weft/base/text.h"
 #include "weft/core/op.h"
 

@@ -1,7 +1,57 @@
-// What is switched on or off on this thread.
+// What holds for a while: values, and what a thread has switched on; and the number of threads.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
+#if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
+#include "Weft needs C++20: add -std=c++20"
+#endif
+
+#include <utility>
+
 namespace weft {
+
+// Guards are made of this: a variable has another value until the object goes out of scope.
+//
+//     int depth = 1;
+//     {
+//         const Scoped<int> deeper(depth, 2);  // depth is 2
+//     }
+//     // depth is 1
+template <class T>
+class Scoped {
+public:
+    // From now on the variable has this value; the destructor restores the previous one.
+    Scoped(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+    ~Scoped() { variable_ = before_; }
+    Scoped(const Scoped&) = delete;
+    Scoped& operator=(const Scoped&) = delete;
+
+private:
+    T& variable_;
+    const T before_;
+};
+
+// Internal: What runs on this thread, to notice that it is called again from inside.
+
+// While it is alive, `what` runs on this thread.
+class [[nodiscard]] Underway {
+public:
+    explicit Underway(const void* what) : what_(what), outer_(innermost_), here_(innermost_, this) {}
+    // Whether it does.
+    static bool is(const void* what) {
+        const Underway* at = innermost_;
+        while (at != nullptr && at->what_ != what) at = at->outer_;
+        return at != nullptr;
+    }
+
+private:
+    static constinit inline thread_local const Underway* innermost_ = nullptr;
+    const void* const what_;
+    const Underway* const outer_;
+    const Scoped<const Underway*> here_;
+};
 
 // Internal: What is switched on or off on this thread.
 
@@ -101,5 +151,25 @@ struct [[nodiscard]] NoGrad : GradMode {
 struct [[nodiscard]] EnableGrad : GradMode {
     EnableGrad() : GradMode(true) {}  // until it goes out of scope
 };
+
+// Threads: results have the same bits at every number of threads.
+
+// The number of threads from now on. ValueError unless 1 ≤ n ≤ 1024.
+//
+//     set_num_threads(1);
+//     const int threads = get_num_threads();  // 1
+void set_num_threads(int n);
+// The current number. By default WEFT_NUM_THREADS, else OMP_NUM_THREADS, else the processors on which the
+// process may run, and no more than its container's quota (cgroup v2, cpu.max), rounded up.
+int get_num_threads();
+// Calls f(begin, end) for the blocks of `grain` elements of 0 … n − 1, the last one shorter, on all threads; as
+// at::parallel_for. The blocks depend on n and grain alone, so a result that is put together block by block has
+// the same bits at every number of threads. Rethrows the first exception; ValueError unless n ≥ 0 and grain
+// ≥ 1.
+//
+//     parallel_for(n, 4096, [&](std::int64_t begin, std::int64_t end) {
+//         for (std::int64_t i = begin; i < end; ++i) y[i] = 2 * x[i];
+//     });
+void parallel_for(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/core/scoped.h"
+#include "weft/core/modes.h"
 
 namespace weft {
 

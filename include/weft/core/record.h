@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "weft/core/modes.h"
-#include "weft/core/scoped.h"
 #include "weft/core/tensor.h"
 
 namespace weft {

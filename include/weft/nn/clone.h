@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "weft/core/modes.h"
 #include "weft/core/random.h"
-#include "weft/core/scoped.h"
 
 namespace weft::nn {
 

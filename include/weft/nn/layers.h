@@ -7,7 +7,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "weft/derive/checkpoint.h"
+#include "weft/derive/functional.h"
 #include "weft/nn/module.h"
 #include "weft/ops.h"
 

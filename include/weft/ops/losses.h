@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/core/losses.h"
+#include "weft/core/reductions.h"
 #include "weft/core/tensor.h"
 
 namespace weft {

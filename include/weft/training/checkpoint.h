@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/numbers.h"
+#include "weft/base/text.h"
 #include "weft/io/safetensors.h"
 #include "weft/nn/module.h"
 
