@@ -22,9 +22,8 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
 // Throws what module.load_state_dict(state, strict) throws, and changes nothing.
 void check_load(const Module& module, const NamedTensors& state, bool strict = true);
 
-// Converts the weights of attention: fused and separate projections, and those of PyTorch, GPT-2 and Flax. Each
-// function takes and returns named tensors, as of a state_dict; the values keep their bits, are outside the
-// graph, and may share storage with the arguments. C = d_model.
+// Converts the weights of attention: fused and separate projections, and those of PyTorch, GPT-2 and Flax
+// (docs/models.md#weights-of-attention). The values keep their bits and may share storage with the arguments.
 
 // Joins W_q, W_k and W_v, of one module or of every one in a model, into W_qkv with the rows of Q, then K, then
 // V; other tensors are unchanged, and the order is kept. ValueError when one of the three (or its bias) is
@@ -38,16 +37,9 @@ NamedTensors fused_state(const NamedTensors& state);
 // G·d_v}, by default a third each. ShapeError unless they add up to the rows of W_qkv.
 NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows = {});
 
-// Converts what torch.nn.MultiheadAttention saves under `prefix` ("encoder.layers.0.self_attn.", with its dot)
-// for a MultiHeadAttention with as many heads; other names are left out. in_proj_weight becomes W_qkv and
-// out_proj becomes W_out; with kdim or vdim, q_proj_weight, k_proj_weight and v_proj_weight become W_q, W_k and
-// W_v of a module with {.fused = false, .kdim = kdim, .vdim = vdim}. ValueError, by name, on bias_k and bias_v
-// (add_bias_kv), an unknown name and a missing one. add_zero_attn, not supported, leaves no trace in a state.
-//
-// Masks: in PyTorch's module, true means BLOCKED, in attn_mask and key_padding_mask: use
-// Mask::blocked(attn_mask) and Mask::keys(!key_padding_mask). In its function
-// torch.nn.functional.scaled_dot_product_attention, true means VISIBLE: use Mask::allowed(attn_mask). Reshape
-// an attn_mask of (B·num_heads, T, S) to {B, num_heads, T, S}.
+// What torch.nn.MultiheadAttention saves under `prefix` ("encoder.layers.0.self_attn.", with its dot), for a
+// MultiHeadAttention, or with kdim or vdim an Attention, of as many heads; other names are left out. ValueError,
+// by name, on bias_k and bias_v (add_bias_kv), an unknown name and a missing one.
 //
 //     nn::MultiHeadAttention attention(8, 2);
 //     attention.load_state_dict(nn::from_torch_multihead_attention(
@@ -55,20 +47,17 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 //         "self_attn."));
 NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix = "");
 
-// Converts what GPT-2 saves of its attention under `prefix` ("h.0.attn.") for a CausalMultiHeadAttention with
-// as many heads and bias. GPT-2's layers are x W + b, so c_attn.weight (C, 3C) is transposed to W_qkv.weight
-// (3C, C), and c_proj.weight to W_out.weight. The causal mask, "bias" and "masked_bias" in older files, is left
-// out. ValueError, by name, on any other name and on a missing one; ShapeError unless c_attn.weight is (C, 3C).
+// What GPT-2 saves of its attention under `prefix` ("h.0.attn."), for a CausalMultiHeadAttention with as many
+// heads and bias; a causal mask is left out. ValueError, by name, on any other name and on a missing one;
+// ShapeError unless c_attn.weight is (C, 3C).
 //
 //     nn::CausalMultiHeadAttention attention(768, 12, rng, {.bias = true});
 //     attention.load_state_dict(nn::from_gpt2_attention(gpt2, "h.0.attn."));
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix = "");
 
-// Converts the parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers. `params`
-// are named by their paths, as flax.traverse_util.flatten_dict(params, sep="/") names them; numpy.savez(path,
-// **flattened) or safetensors writes them to a file. `layers` pairs the path of each Flax layer with the name
-// of the layer here, in the result's order; a Flax layer may serve several. A kernel (in, out), of x W + b,
-// becomes the transposed weight (out, in); scale (C,) and embedding (V, C) become weight; bias keeps its name.
+// The parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers, named by their paths.
+// `layers` pairs the path of each Flax layer with the name of the layer here, in the result's order; a Flax layer
+// may serve several.
 //
 //     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), …
 //     attention.load_state_dict(nn::from_flax(params, {{"Dense_0", "W_qkv"}, {"Dense_1", "W_out"}}));
