@@ -233,7 +233,9 @@ void which_width(Chapter& chapter) {
 void cost(Chapter& chapter) {
     chapter.section("cost");
     Rng rng(1);
-    const nn::Linear W_q(64, 64, rng), W_k(64, 64, rng), W_v(64, 64, rng);  // d = 64
+    const nn::Linear W_q(64, 64, rng);  // d = 64
+    const nn::Linear W_k(64, 64, rng);
+    const nn::Linear W_v(64, 64, rng);
     std::printf("      T   projections   scores and average   one T x T in float32\n");
     for (const std::int64_t T : {128, 1024, 8192}) {
         const Tensor x = randn({T, 64}, rng);  // (T, d)

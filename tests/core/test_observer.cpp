@@ -194,7 +194,7 @@ TEST_CASE("an observer that is told of a backward may change a tensor that it do
 TEST_CASE("an observer that a rule makes may outlive the backward, and hears on", "[observer]") {
     std::unique_ptr<Writer> left;
     Lines lines, inner;
-    const Tensor x = ones({2}).requires_grad_();
+    const Tensor x = ones({1}).requires_grad_();
     const Tensor y = record("leaving", x.detach() * 2, {x}, {}, [&](const Saved&, const Tensor& dy) {
         left = std::make_unique<Other>(inner, "left");
         return Grads{dy * 2};

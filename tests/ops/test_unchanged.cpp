@@ -34,7 +34,7 @@ const std::map<std::string, std::string> exempt = {
      "Rng::uniform Rng::normal Rng::reserve Rng::set_state Shape::begin Shape::end Tensor::bump_version "
      "Tensor::zero_grad Tensor::remove_hook Scoped::Scoped Tensor::Iterator::operator++ "
      "DataLoader::Iterator::operator++ KeyValueCache::operator= Utf8Stream::push Utf8Stream::finish "
-     "read_number ErrorList::add Error::locate RngGuard::RngGuard"},
+     "read_number ErrorList::add Error::locate RngGuard::RngGuard Pace::step Pace::evaluated"},
     {"what is watched has no other way to tell it",
      "Observer::begins Observer::ends Observer::computes Observer::records Observer::names Observer::moves "
      "Observer::allocates Observer::starts Observer::passes Observer::visits"},
