@@ -155,11 +155,13 @@ def members_of(scope, kind, body, known, space, there=()):
 
 
 def modules(text, known, space="nn::"):
-    """The lines that declare the modules of headers, each by its constructors that draw from default_rng() and its calls without a cache; a template by its aliases."""
-    for name, body in re.findall(r"struct (\w+) : (?:nn::)?Module \{((?:(?!(?:struct|class) \w+ : ).)*)", text):
+    """The lines that declare the modules of headers, each by its constructors that draw from default_rng() and its calls without a cache; a template by its aliases, and what is derived from one with its calls."""
+    known_calls = {}
+    for name, base, body in re.findall(r"struct (\w+) : (?:nn::)?(Module|PreNormBlock)(?:<[^>]*>)? \{((?:(?!(?:struct|class) \w+ : ).)*)", text):
         constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", body)]
         constructors = [p for p in constructors if p and not any("Rng" in kind and default is None for kind, _, default in p) and not re.search("All|string|Attention", p[0][0])]
         calls = [(result, call, list(split(p))) for result, call, p in re.findall(r"(Tensor|AttentionResult) (operator\(\)|with_weights)\(([^()]*)\) const", body) if "Cache" not in p]
+        known_calls[name] = calls = calls + known_calls.get(base, [])
         for named in re.findall(rf"using (\w+) = {name}<", text) or [name]:
             lines = f'    py::class_<{space}{named}, nn::Module> {named}(nn, "{named}");\n' * bool(constructors)
             for parameters in constructors:

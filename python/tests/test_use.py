@@ -214,7 +214,7 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
         x = weft.randn(2, 5, 8)
         for module, shape in [(nn.Linear(8, 3), (2, 5, 3)), (nn.Linear(8, 3, bias=False), (2, 5, 3)), (nn.LayerNorm(8), (2, 5, 8)),
                               (nn.MLP(8), (2, 5, 8)), (nn.Dropout(0.5).eval(), (2, 5, 8)), (nn.MultiHeadAttention(8, 2, bias=True), (2, 5, 8)),
-                              (nn.CausalMultiHeadAttention(8, 2, rotary_base=10000.0), (2, 5, 8)), (nn.TransformerBlock(8, 2), (2, 5, 8)),
+                              (nn.Attention(8, 2, causal=True, rotary_base=10000.0), (2, 5, 8)), (nn.TransformerBlock(8, 2), (2, 5, 8)),
                               (nn.EncoderBlock(8, 2, dropout=0.1), (2, 5, 8)), (nn.BatchNorm(5), (2, 5, 8)),
                               (nn.Sequential(nn.Linear(8, 4), weft.relu, nn.Linear(4, 1)), (2, 5, 1))]:
             self.assertEqual(module(x).shape, shape)
