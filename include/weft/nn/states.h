@@ -38,8 +38,8 @@ NamedTensors fused_state(const NamedTensors& state);
 NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows = {});
 
 // What torch.nn.MultiheadAttention saves under `prefix` ("encoder.layers.0.self_attn.", with its dot), for a
-// MultiHeadAttention, or with kdim or vdim an Attention, of as many heads; other names are left out. ValueError,
-// by name, on bias_k and bias_v (add_bias_kv), an unknown name and a missing one.
+// MultiHeadAttention, or with kdim or vdim an Attention, of as many heads; other names are left out.
+// ValueError, by name, on bias_k and bias_v (add_bias_kv), an unknown name and a missing one.
 //
 //     nn::MultiHeadAttention attention(8, 2);
 //     attention.load_state_dict(nn::from_torch_multihead_attention(
@@ -55,9 +55,9 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
 //     attention.load_state_dict(nn::from_gpt2_attention(gpt2, "h.0.attn."));
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix = "");
 
-// The parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers, named by their paths.
-// `layers` pairs the path of each Flax layer with the name of the layer here, in the result's order; a Flax layer
-// may serve several.
+// The parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers, named by their
+// paths. `layers` pairs the path of each Flax layer with the name of the layer here, in the result's order; a
+// Flax layer may serve several.
 //
 //     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), …
 //     attention.load_state_dict(nn::from_flax(params, {{"Dense_0", "W_qkv"}, {"Dense_1", "W_out"}}));
