@@ -11,7 +11,7 @@ constexpr std::int64_t n = 8, T = 2 * n + 1, C = 32;
 struct Repeater : nn::Module {
     nn::Embedding tokens = register_module("tokens", nn::Embedding(alphabet().vocab_size(), C));
     nn::Embedding positions = register_module("positions", nn::Embedding(T + 1, C));
-    nn::CausalMultiHeadAttention attention = register_module("attention", nn::CausalMultiHeadAttention(C, 2));
+    nn::Attention attention = register_module("attention", nn::Attention(C, 2, {.causal = true}));
     nn::Linear head = register_module("head", nn::Linear(C, alphabet().vocab_size()));
     Repeater() { to(float64); }
     // ids (B, t), of which the first is at position `first`, → (B, t, C)
