@@ -52,7 +52,7 @@ Outcome sample_row(const TracedRun& run);
 Outcome weights_times_values(const TracedRun& run);
 Outcome side_by_side(const TracedRun& run);
 
-// ---- checks that need more runs (attention_probes.cpp)
+// ---- checks that need more runs (attention_checklist.cpp)
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x);
 Outcome no_influence(const AttentionSubject& subject, const Tensor& x);
 Outcome own_masks(const AttentionSubject& subject, const Tensor& x);

@@ -5,11 +5,9 @@
 
 #include <cmath>
 #include <functional>
-#include <numbers>
 
 #include "core/common.h"
 #include "core/kernels.h"
-#include "core/run.h"
 
 namespace weft {
 

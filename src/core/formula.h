@@ -90,7 +90,7 @@ void vector_run(std::int64_t n, T* y, const ByElement<F>& f, const X*... x) {
     element_run(n, y, f, x...);
 }
 
-// A formula over arrays, element by element: every elementwise operation is one (core/elementwise.h).
+// A formula over arrays, element by element: every elementwise operation is one.
 
 // for_runs with a function f(n, y, x…) on elements of the types Y and X…. (A plain function and a context, so
 // that the loop over runs is compiled once; conditional_t<true, Array, X> is Array, once for each X.)

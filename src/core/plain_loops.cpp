@@ -221,7 +221,7 @@ void masked_matmul(const Array& out, const Array& a, const Array& b, const Array
 constinit decltype(kernels::matmul) matmul{reference::matmul, installed.matmul};
 constinit decltype(kernels::masked_matmul) masked_matmul{reference::masked_matmul, installed.masked_matmul};
 
-// Sums and extremes.
+// Sums.
 
 namespace reference {
 namespace {

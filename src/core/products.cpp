@@ -1,7 +1,6 @@
 #include "weft/core/products.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <vector>
 

@@ -1,8 +1,5 @@
 #include "weft/core/reductions.h"
 
-#include <cmath>
-#include <limits>
-
 #include "core/common.h"
 #include "core/kernels.h"
 #include "core/run.h"

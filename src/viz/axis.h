@@ -156,7 +156,7 @@ struct PlotPicture {
     double legend_width() const;
     std::string legend_svg() const;
 
-    // plot_content.cpp: the field behind everything, lines, points and bars
+    // plot.cpp: the field behind everything, lines, points and bars
     bool has_colours() const { return !field.empty() && plot.contours_ == 0; }
     double level(int contour) const;
     std::string contour_colour(int contour) const;

@@ -1,5 +1,4 @@
-// Checks for code of your own: is this gradient right, does every parameter learn, is every number finite? The
-// last two are in gradient_flow.h.
+// Checks for code of your own: is this gradient right, does every parameter learn, is every number finite?
 #pragma once
 
 #include <cstdint>

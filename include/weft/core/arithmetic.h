@@ -44,7 +44,7 @@ Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, double b);
 
-// Functions of each element of one tensor, which is floating where nothing else is said.
+// Functions of each element of one tensor. They take float32 and float64 unless they say otherwise.
 
 Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
 Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf

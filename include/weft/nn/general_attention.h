@@ -28,7 +28,7 @@ struct AttentionConfig {
     std::int64_t d_k = 0;                          // width of a query or key head [d_model / num_heads]
     std::int64_t d_v = 0;                          // width of a value head [d_model / num_heads]
     std::int64_t kdim = 0, vdim = 0;               // widths of the key and value tokens [d_model]
-    std::optional<double> rotary_base = {};        // rotates queries and keys by their positions, see rotary.h
+    std::optional<double> rotary_base = {};  // rotates queries and keys by their positions, see kv_cache.h
 
     bool operator==(const AttentionConfig&) const = default;  // whether the two say the same
 };
